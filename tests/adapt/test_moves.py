@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from adapt.releases import RELEASES, name_of
-from adapt.test_changes import tool
+from drift.test_changes import tool
 
 from toolshift.adapt.moves import Moves
 from toolshift.interop.tools import from_mcp

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from adapt.releases import RELEASES, name_of
-from adapt.test_changes import tool
+from drift.test_changes import tool
 
 import toolshift
 from toolshift.adapt.layer import Intervention

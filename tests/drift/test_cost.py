@@ -19,7 +19,7 @@ from toolshift.measure.statistics import Interval, paired_drop
         (
             0,
             3,
-            "me loses nothing that can be told (0 points [-71, 71]; 3 tasks can show only a large",
+            "me shows no loss (0 points [-71, 71]; 3 tasks can show only a large",
         ),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from adapt.test_changes import tool
 from adapt.test_layer import READS
+from drift.test_changes import tool
 
 from toolshift.drift.effects import contradict, only_reads, opposed, substituted
 from toolshift.drift.successors import Today

@@ -7,13 +7,13 @@ import pytest
 from toolshift.reading.absence import is_none
 from toolshift.reading.answer_check import matches
 from toolshift.reading.plain_prose import read_plain_prose
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
-WHO = Asked(
+WHO = RequestContext(
     "Who is T-107 assigned to?", '{"ticket": {"id": "T-107", "assignee": null, "tags": []}}'
 )
-TAGS = Asked("What are the tags of T-107?", '{"ticket": {"id": "T-107", "tags": []}}')
-OFF = Asked("What is the discount on order O-17?", '{"order": "O-17", "discount": 0}')
+TAGS = RequestContext("What are the tags of T-107?", '{"ticket": {"id": "T-107", "tags": []}}')
+OFF = RequestContext("What is the discount on order O-17?", '{"order": "O-17", "discount": 0}')
 NONE = [
     (WHO, "Nobody is assigned to T-107."),
     (WHO, "T-107 is assigned to nobody."),
@@ -46,14 +46,14 @@ NOT_NONE = [
 
 
 @pytest.mark.parametrize(("asked", "text"), NONE)
-def test_a_claim_of_none_is_an_answer_and_the_right_one(asked: Asked, text: str) -> None:
+def test_a_claim_of_none_is_an_answer_and_the_right_one(asked: RequestContext, text: str) -> None:
     assert read_plain_prose(text, asked.shown, asked.request, may_be_none=True) == ("answer", "")
     for wanted in ("nobody", "no one", "none", "Nothing"):
         assert matches(text, wanted, asked)
 
 
 @pytest.mark.parametrize(("asked", "text"), NOT_NONE)
-def test_what_claims_something_else_is_no_such_answer(asked: Asked, text: str) -> None:
+def test_what_claims_something_else_is_no_such_answer(asked: RequestContext, text: str) -> None:
     assert not any(matches(text, wanted, asked) for wanted in ("nobody", "no one", "none"))
 
 

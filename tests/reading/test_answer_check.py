@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolshift.reading.answer_check import is_pattern, matches, says_text
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 HONEST = [
     # words
@@ -484,21 +484,23 @@ def test_yes_and_no(answer: str, wanted: str, right: bool) -> None:
     assert matches(answer, wanted) is right
 
 
-COPIES = Asked("How many copies of Dune are there?")
+COPIES = RequestContext("How many copies of Dune are there?")
 
 
 @pytest.mark.parametrize(
     ("answer", "wanted", "asked", "right"),
     [
         ("Step 1: search. There are 4 copies.", "1", COPIES, False),
-        ("It is in step 1.", "1", Asked("In which step is it?"), True),
+        ("It is in step 1.", "1", RequestContext("In which step is it?"), True),
         ("I found 1 book of that title. There are 5 copies.", "1", COPIES, False),
         ("I found 1 book of that title. There are 5 copies.", "5", COPIES, True),
-        ("4 books; 6 copies are on order.", "4", Asked("How many copies are free?"), True),
-        ("There are 6 copies, 4 free.", "4", Asked("How many copies are free?"), True),
+        ("4 books; 6 copies are on order.", "4", RequestContext("How many copies are free?"), True),
+        ("There are 6 copies, 4 free.", "4", RequestContext("How many copies are free?"), True),
     ],
 )
-def test_a_number_of_something_else(answer: str, wanted: str, asked: Asked, right: bool) -> None:
+def test_a_number_of_something_else(
+    answer: str, wanted: str, asked: RequestContext, right: bool
+) -> None:
     assert matches(answer, wanted, asked) is right
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolshift.reading.answer_check import matches
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 ASKED = "Who is the manager of KA-72?"
 PRICE = "What is the price of the lamp?"
@@ -24,7 +24,7 @@ def test_what_is_said_to_be_something_else_is_not_it(
     wanted: str, answer: str, request_: str
 ) -> None:
     assert matches(answer, wanted)
-    assert not matches(answer, wanted, Asked(request_))
+    assert not matches(answer, wanted, RequestContext(request_))
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_what_is_said_to_be_something_else_is_not_it(
     ],
 )
 def test_another_role_beside_it_does_no_harm(answer: str, request_: str) -> None:
-    assert matches(answer, "Ada Lovelace", Asked(request_))
+    assert matches(answer, "Ada Lovelace", RequestContext(request_))

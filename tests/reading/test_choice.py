@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from toolshift.reading.answer_check import matches
 from toolshift.reading.choice import chooses_another
 from toolshift.reading.options import rivals
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 FIRST = "Which is due first, T-101 or T-104?"
 MORE = "Who has more tickets overall, Zoë Çelik or Jan Müller?"
@@ -127,12 +127,12 @@ WRONG = [
 def test_an_answer_that_names_both_and_gives_it_to_the_right_one(
     request_: str, wanted: str, answer: str
 ) -> None:
-    assert matches(answer, wanted, Asked(request_))
+    assert matches(answer, wanted, RequestContext(request_))
 
 
 @pytest.mark.parametrize(("request_", "wanted", "answer"), WRONG)
 def test_an_answer_that_gives_it_to_the_other_one(request_: str, wanted: str, answer: str) -> None:
-    assert not matches(answer, wanted, Asked(request_))
+    assert not matches(answer, wanted, RequestContext(request_))
 
 
 OTHERS = [
@@ -534,7 +534,7 @@ def test_a_relation_counts_for_the_one_that_it_is_stated_of(
     if a == b:
         return
     request, verb, way, other = ask
-    asked = Asked(request.format(*((b, a) if swapped else (a, b))))
+    asked = RequestContext(request.format(*((b, a) if swapped else (a, b))))
     answer = frame.format(a=a, b=b, verb=verb, way=way, other=other)
     assert matches(answer, a, asked)
     assert not matches(answer, b, asked)

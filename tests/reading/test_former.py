@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pytest
 
 from toolshift.reading.answer_check import matches
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 Forms = Mapping[tuple[str, str, str], list[str]]
 """Answers, by the request, what was shown, and what is wanted."""
@@ -137,12 +137,12 @@ def cases(forms: Forms) -> list[tuple[str, str, str, str]]:
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(NOW))
 def test_it_is_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert matches(answer, wanted, Asked(request_, shown))
+    assert matches(answer, wanted, RequestContext(request_, shown))
 
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(BEFORE))
 def test_it_is_not_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert not matches(answer, wanted, Asked(request_, shown))
+    assert not matches(answer, wanted, RequestContext(request_, shown))
 
 
 @pytest.mark.parametrize("title", ["Dr.", "Mr.", "Prof."])

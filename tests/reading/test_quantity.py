@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pytest
 
 from toolshift.reading.answer_check import matches
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 Forms = Mapping[tuple[str, str, str], list[str]]
 """Answers, by the request, what was shown, and what is wanted."""
@@ -168,12 +168,12 @@ def cases(forms: Forms) -> list[tuple[str, str, str, str]]:
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(RIGHT))
 def test_it_is_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert matches(answer, wanted, Asked(request_, shown))
+    assert matches(answer, wanted, RequestContext(request_, shown))
 
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(ANOTHER))
 def test_it_is_not_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert not matches(answer, wanted, Asked(request_, shown))
+    assert not matches(answer, wanted, RequestContext(request_, shown))
 
 
 def test_where_nothing_is_known_a_unit_does_no_harm() -> None:
@@ -197,10 +197,10 @@ ALL, FREE = "How many copies of Dune are there?", "How many copies of Dune are f
     ],
 )
 def test_a_part_is_not_the_whole(answer: str) -> None:
-    assert matches(answer, "6", Asked(ALL))
-    assert not matches(answer, "4", Asked(ALL))
-    assert matches(answer, "4", Asked(FREE))
-    assert not matches(answer, "6", Asked(FREE))
+    assert matches(answer, "6", RequestContext(ALL))
+    assert not matches(answer, "4", RequestContext(ALL))
+    assert matches(answer, "4", RequestContext(FREE))
+    assert not matches(answer, "6", RequestContext(FREE))
 
 
 @pytest.mark.parametrize(
@@ -223,4 +223,4 @@ def test_a_part_is_not_the_whole(answer: str) -> None:
     ],
 )
 def test_where_the_request_says_neither_both_count(request_: str, answer: str, wanted: str) -> None:
-    assert matches(answer, wanted, Asked(request_))
+    assert matches(answer, wanted, RequestContext(request_))

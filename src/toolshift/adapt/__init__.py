@@ -22,7 +22,7 @@ from typing import Any
 
 
 class _Package(ModuleType):
-    """This package, which can be called: `toolshift.adapt` names it and the function alike.
+    """Makes this package callable: `toolshift.adapt` is both the package and the function.
 
     Python sets a package as an attribute of the one above it as soon as a module in it is imported.
     """

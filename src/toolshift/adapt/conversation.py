@@ -1,4 +1,4 @@
-"""A conversation as the layer finds it: what was called, what came back, and what the layer did.
+"""Reads a conversation: the calls, their results, and what the layer did.
 
 What the layer did to a call stands, as JSON behind `[adapted]`, in the text of the message that
 makes the call. So nothing has to be kept between turns.
@@ -21,11 +21,11 @@ from toolshift.drift.calls import RecordedCall
 
 MARK = "[adapted] "
 PROMPT = -1
-"""The place of an intervention that is on no call: the agent was told something."""
+"""The place of an intervention on no call: the agent was told something."""
 
 
 class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What stands behind the mark: the interventions, and the agent's own words."""
+    """The content behind the mark: the interventions, and the agent's own words."""
 
     done: tuple[Intervention, ...]
     said: str = ""
@@ -42,7 +42,7 @@ def interventions(messages: Iterable[Mapping[str, Any]]) -> list[Intervention]:
         are no part of a trace.
     """
     notes = (_note_of(message) for message in messages)
-    return [each for note in notes if note is not None for each in note.done]
+    return [intervention for note in notes if note is not None for intervention in note.done]
 
 
 def noted(reply: Reply, done: tuple[Intervention, ...]) -> Reply:
@@ -128,9 +128,9 @@ def read_conversation(
 def failures_in_a_row(made: Sequence[MadeCall], call: RecordedCall) -> int:
     """How often a call has failed, or come back with values missing, since it last worked."""
     count = 0
-    for each in reversed(made):
-        if each.made == call:
-            if not each.failure and not incomplete_of(each.text):
+    for earlier in reversed(made):
+        if earlier.made == call:
+            if not earlier.failure and not incomplete_of(earlier.text):
                 break
             count += 1
     return count
@@ -161,32 +161,34 @@ class _Reader:
         return talk
 
     def _spoken(self, message: dict[str, Any]) -> None:
-        """Takes up a message of the agent, with the calls as it spoke them."""
+        """Reads a message of the agent, with its calls as the agent made them."""
         talk, note = self.talk, _note_of(message)
-        done = {each.place: each for each in note.done} if note else {}
+        done = {intervention.place: intervention for intervention in note.done} if note else {}
         if note:
-            talk.prompted |= {each.part for each in note.done if each.place == PROMPT}
+            talk.prompted |= {
+                intervention.part for intervention in note.done if intervention.place == PROMPT
+            }
         talk.last, shown = 0, []
         for place, raw in enumerate(message["tool_calls"]):
             function = raw["function"]
             call = RecordedCall(function["name"], _arguments(function.get("arguments")))
-            each = done.get(place)
-            own = each is not None and bool(each.answers)
-            asked = each.asked if each else call
-            part = each.part if each is not None and own else ""
-            self.open[raw["id"]] = MadeCall(raw["id"], asked, call, part)
-            if each is not None and own:
-                self.hidden[raw["id"]] = self.hidden.get(each.answers, each.answers)
-                talk.own[each.part] = talk.own.get(each.part, 0) + 1
+            intervention = done.get(place)
+            own = intervention is not None and bool(intervention.answers)
+            call_asked = intervention.asked if intervention else call
+            part = intervention.part if intervention is not None and own else ""
+            self.open[raw["id"]] = MadeCall(raw["id"], call_asked, call, part)
+            if intervention is not None and own:
+                self.hidden[raw["id"]] = self.hidden.get(intervention.answers, intervention.answers)
+                talk.own[intervention.part] = talk.own.get(intervention.part, 0) + 1
                 continue
             talk.own.clear()
-            shown.append(_as_asked(raw, asked) if each else raw)
+            shown.append(_as_asked(raw, call_asked) if intervention else raw)
         if shown:
-            said = {"content": note.said} if note else {}
-            talk.shown.append({**message, **said, "tool_calls": shown} if note else message)
+            content = {"content": note.said} if note else {}
+            talk.shown.append({**message, **content, "tool_calls": shown} if note else message)
 
     def _answered(self, message: dict[str, Any]) -> None:
-        """Takes up a result, in the form of the lock, in the place of the call that it is for."""
+        """Reads a result, in the form of the lock, at the place of its call."""
         talk, call_id, text = self.talk, message["tool_call_id"], str(message.get("content") or "")
         call, failure = self.open[call_id], failure_of(text)
         talk.made.append(MadeCall(call_id, call.asked, call.made, call.part, text, failure))
@@ -210,14 +212,14 @@ class _Reader:
                 return
 
 
-def _as_asked(raw: Mapping[str, Any], asked: RecordedCall) -> dict[str, Any]:
-    spoken = {"name": asked.tool, "arguments": msgspec.json.encode(asked.arguments).decode()}
+def _as_asked(raw: Mapping[str, Any], wanted: RecordedCall) -> dict[str, Any]:
+    spoken = {"name": wanted.tool, "arguments": msgspec.json.encode(wanted.arguments).decode()}
     return {**raw, "function": spoken}
 
 
 def _arguments(given: Any) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(given) if isinstance(given, str) else given
+        arguments = msgspec.json.decode(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return arguments if isinstance(arguments, dict) else {}

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.render import NOTICE
+from toolshift.reading.words import SETS_ASIDE, negation
 
 _AGAIN = re.compile(
     r"\b(429|502|503|504|too many|rate.?limit\w*|throttl\w*|temporar\w+|transient|again|retry|"
@@ -27,21 +28,20 @@ _SENT_WRONG = re.compile(
     r"(do(es)?|did)( not|n't) match|(check|correct|fix|change|adjust|verify) (your|the|its))\b",
     re.IGNORECASE,
 )
-"""What says that the call itself is at fault: the same call again would fail again."""
+"""Phrases that blame the call itself: the same call would fail again."""
 _DENIED = re.compile(
-    r"(\b(no|not|never|nobody|nothing|none|neither|nor|cannot|without|stop|avoid|useless|pointless)|"
-    r"n't)(\s+[\w'-]+){0,5}\s*$",
+    rf"{negation('no', 'stop', 'avoid', 'useless', 'pointless')}(\s+[\w'-]+){{0,5}}\s*$",
     re.IGNORECASE,
 )
 """What denies the words right behind it, in the same clause: "nobody will start it again"."""
-_OFFER = re.compile(r"again|retry|once more|later|shortly", re.IGNORECASE)
+_LATER = re.compile(r"again|retry|once more|later|shortly", re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
     r"\s+((is|are|was|will|would|can|could|does|do|has|may|might|make|makes|brings|of|it)\s+){1,3}"
     r"(not|no|nothing|never|useless|pointless|futile)\b|\s+(\w+n't|cannot|never)\b|"
     r"\s+(is|would be|will be)\s+(useless|pointless|futile|in vain)\b",
     re.IGNORECASE,
 )
-"""What denies an offer right before it, in the same clause: "a retry will not help"."""
+"""What denies such a word right before it, in the same clause: "a retry will not help"."""
 _WAIT = re.compile(
     r"\b(?:retry|again|once more|wait)\b(?:[\s:-]*(?:after|in|for|about|at least|another)\b)*"
     r"[\s:]*(\d{1,9})\s*((?:s|m|h|d|sec|min|second|minute|hour|hr|day)s?\b)?",
@@ -64,7 +64,7 @@ _BARRED = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(
-    r"(\bnot|n't|\bavoid|\bnever|\binstead of|\brather than|\bno longer)(\s+\w+){0,3}\s*$",
+    rf"({SETS_ASIDE}|\bavoid|\bno longer)(\s+\w+){{0,3}}\s*$",
     re.IGNORECASE,
 )
 _BLAMED_BEFORE = re.compile(
@@ -86,7 +86,7 @@ _BEFOREHAND = re.compile(r"\b(first|before(hand)?|prior to)\b", re.IGNORECASE)
 
 
 def failure_of(text: str) -> str:
-    """What a result says where the call has failed."""
+    """The error text of a failed call."""
     body = text.partition(NOTICE)[0]
     if _ERROR.match(body):
         return body.strip()
@@ -103,7 +103,7 @@ def failure_of(text: str) -> str:
 
 
 def incomplete_of(text: str) -> str:
-    """What a server says beside a result in which values are missing."""
+    """The notice beside a result in which values are missing."""
     body, _, notice = text.partition(NOTICE)
     return notice if notice and re.search(r"(?<![\w\"])null(?![\w\"])", body) else ""
 
@@ -121,7 +121,7 @@ def _words(fault: Any) -> list[str]:
 
 
 def says_again(failure: str) -> bool:
-    """Whether a failure is said to pass."""
+    """Whether a failure is said to be temporary."""
     hits, waits = _AGAIN.finditer(failure), _WAIT.finditer(failure)
     if any(int(wait[1]) * _SECONDS[(wait[2] or "")[:1].lower()] > LONGEST_WAIT for wait in waits):
         return False
@@ -134,27 +134,27 @@ def _is_denied(failure: str, hit: re.Match[str]) -> bool:
     clause = _CLAUSE.split(failure[max(0, hit.start() - 100) : hit.start()])[-1]
     if _ALREADY_SO.match(hit[0]):
         clause = " ".join(clause.split()[-2:])  # "not temporary", "not a temporary fault"
-    behind = _OFFER.fullmatch(hit[0]) and _DENIED_BEHIND.match(failure, hit.end())
+    behind = _LATER.fullmatch(hit[0]) and _DENIED_BEHIND.match(failure, hit.end())
     return bool(_DENIED.search(clause) or behind)
 
 
 def is_of_rights(failure: str) -> bool:
-    """Whether a failure is one of rights: then another tool is no way on but a way round."""
+    """Whether a failure is about permissions, so that another tool must not be used instead."""
     return bool(_BARRED.search(failure))
 
 
 def named_tool(failure: str, tools: Iterable[str]) -> str:
-    """The one tool that a failure names to be called instead."""
+    """The one tool that a failure names as a replacement."""
     if is_of_rights(failure):
         return ""
-    found = [
+    hits = [
         (name, hit)
         for name in tools
         if name in failure and (hit := re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", failure))
     ]
-    if len(found) != 1:
+    if len(hits) != 1:
         return ""
-    name, hit = found[0]
+    name, hit = hits[0]
     before, behind = failure[: hit.start()], failure[hit.end() :]
     blamed = _BLAMED_BEFORE.search(before) or _BLAMED_BEHIND.match(behind)
     clause = f"{_CLAUSE.split(before)[-1]} {_CLAUSE.split(behind)[0]}"

@@ -31,11 +31,11 @@ REFUSAL, ANSWER, CLAIM = "refusal", "answer", "none"
 
 
 def unsupported(reply: Reply, talk: Conversation, missing: Iterable[str]) -> str:
-    """What an ending lacks."""
-    kind, said = _ending(reply, talk)
+    """The evidence that an ending lacks."""
+    kind, text = _ending(reply, talk)
     if kind == REFUSAL:
-        return _refusal_lacks(said, talk, missing)
-    return _answer_lacks(said, talk) if kind == ANSWER else ""
+        return _refusal_lacks(text, talk, missing)
+    return _answer_lacks(text, talk) if kind == ANSWER else ""
 
 
 def _ending(reply: Reply, talk: Conversation) -> tuple[str, str]:
@@ -67,7 +67,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 def _refusal_lacks(reason: str, talk: Conversation, missing: Iterable[str]) -> str:
     made = talk.made[talk.request :]
-    failures = [each.failure for each in talk.made if each.failure]
+    failures = [call.failure for call in talk.made if call.failure]
     if reason == "service_failure" and not failures:
         return "no call in this conversation has failed"
     if reason == "not_found" and not made:
@@ -90,7 +90,7 @@ def _answer_lacks(answer: str, talk: Conversation) -> str:
 
 
 def question_of(lacks: str, reply: Reply) -> str:
-    """What the agent is told."""
+    """The question that the agent is asked."""
     refuses = bool(reply.calls) and reply.calls[0].name == REFUSE
     what = "refuse" if refuses else "answer"
     return (

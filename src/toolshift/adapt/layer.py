@@ -83,7 +83,7 @@ TELLING: Mapping[str, str] = {
     "notes": "what has changed in the tools is said behind the system message",
     "lessons": "what failed earlier, and what then worked, is put before the agent",
 }
-"""The parts that only tell the agent something: what the layer does unless more is asked for."""
+"""The parts that only tell the agent something: the default."""
 REWRITING: Mapping[str, str] = {
     "names": "a tool whose name is spelled otherwise today is called by that name",
     "parameters": "arguments go under the names that parameters have today",
@@ -98,7 +98,7 @@ ASKING: Mapping[str, str] = {
     "loops": "an agent that repeats a failing call is told what was learned",
     "evidence": "an ending with nothing to show for it is asked for evidence, once",
 }
-"""The parts that ask the agent once more: they need to be named."""
+"""The parts that ask the agent once more: they must be named."""
 PARTS: Mapping[str, str] = {**TELLING, **REWRITING, **ASKING}
 MAX_RETRIES = 3
 """After one failure more than this a call is left to the agent, whose own tries count too."""
@@ -171,7 +171,7 @@ def _chosen(names: Iterable[str]) -> set[str]:
 
 
 class AdaptedAgent:
-    """An agent in its layer; see `adapt`.
+    """An agent with the layer around it; see `adapt`.
 
     Args:
         inner: the agent.
@@ -206,7 +206,7 @@ class AdaptedAgent:
         self._noted: tuple[Tools, str] = ({}, self._note_on({}))
 
     def release(self) -> None:
-        """Lets the agent give back what it keeps."""
+        """Lets the agent release its resources."""
         if isinstance(self.inner, Releases):
             self.inner.release()
 
@@ -215,7 +215,7 @@ class AdaptedAgent:
         tools = {t["function"]["name"]: t["function"] for t in turn.tools}
         talk = read_conversation(turn.messages, self._in_form)
         self._notes_told(talk, tools)
-        told = self._lessons_told(talk, tools) if self.lessons is not None else ()
+        notices = self._lessons_told(talk, tools) if self.lessons is not None else ()
         own = self._own_call(talk, tools) if talk.last else None
         if own is not None:
             self.record(own)
@@ -227,20 +227,20 @@ class AdaptedAgent:
             reply = self._asked([*talk.shown, {"role": "user", "content": text}], turn)
             held = msgspec.structs.replace(held, made=_first(reply))
             self.record(held)
-            told = (*told, held)
-        return self._repaired(reply, tools, told)
+            notices = (*notices, held)
+        return self._repaired(reply, tools, notices)
 
     def _asked(self, messages: Sequence[dict[str, Any]], turn: Turn) -> Reply:
         shown = self._repairer.as_known(turn.tools) if self.as_known else turn.tools
-        said = self.inner.reply(Turn(messages, shown))
-        if isinstance(said, Reply) and _is_read(said):
-            return said
-        return Reply.of(finished(said))
+        answer = self.inner.reply(Turn(messages, shown))
+        if isinstance(answer, Reply) and _is_read(answer):
+            return answer
+        return Reply.of(finished(answer))
 
     # -- what has been said ------------------------------------------------------------------------
 
     def _lessons_told(self, talk: Conversation, tools: Tools) -> tuple[Intervention, ...]:
-        """Learns from the conversation, and puts the lessons of earlier ones before the agent."""
+        """Learns from the conversation, and tells the agent the lessons of earlier ones."""
         assert self.lessons is not None
         own = {name: tool for name, tool in tools.items() if name not in PROTOCOL_NAMES}
         if not talk.begun:
@@ -252,7 +252,7 @@ class AdaptedAgent:
         return self._told_before("lessons", text, talk)
 
     def _notes_told(self, talk: Conversation, tools: Tools) -> None:
-        """Puts before the agent what has changed in the tools since the lock."""
+        """Tells the agent what has changed in the tools since the lock."""
         if "notes" not in self.parts:
             return
         known, text = self._noted
@@ -272,7 +272,7 @@ class AdaptedAgent:
         return self._notes[key]
 
     def _told_before(self, part: str, text: str, talk: Conversation) -> tuple[Intervention, ...]:
-        """Says something behind the system message; what is done of it, in the first turn."""
+        """Adds a notice behind the system message; in the first turn also records it."""
         first = talk.shown[0] if talk.shown else {}
         if first.get("role") == "system" and isinstance(first.get("content"), str):
             talk.shown[0] = {**first, "content": f"{first['content']}\n\n{text}"}
@@ -281,9 +281,9 @@ class AdaptedAgent:
         if talk.begun:
             return ()
         nothing = RecordedCall("")
-        told = Intervention(part, text, nothing, nothing, place=PROMPT)
-        self.record(told)
-        return (told,)
+        notice = Intervention(part, text, nothing, nothing, place=PROMPT)
+        self.record(notice)
+        return (notice,)
 
     def _in_form(self, text: str, call: MadeCall) -> str:
         if "results" not in self.parts:
@@ -301,16 +301,16 @@ class AdaptedAgent:
     # -- calls of the layer's own ------------------------------------------------------------------
 
     def _own_call(self, talk: Conversation, tools: Tools) -> Intervention | None:
-        """The call that a result of the last turn asks for, where that is safe."""
+        """The safe call that follows from a result of the last turn, if there is one."""
         for call in talk.last_made:
             if call.made.tool in PROTOCOL_NAMES:
                 continue
-            found = self._elsewhere(call, tools) if call.failure else None
+            own = self._elsewhere(call, tools) if call.failure else None
             why = call.failure or incomplete_of(call.text)
-            found = found or (self._retry(call, why, tools, talk) if why else None)
-            found = found or self._page(call, talk, tools)
-            if found is not None:
-                return found
+            own = own or (self._retry(call, why, tools, talk) if why else None)
+            own = own or self._page(call, talk, tools)
+            if own is not None:
+                return own
         return None
 
     def _elsewhere(self, call: MadeCall, tools: Tools) -> Intervention | None:
@@ -321,13 +321,13 @@ class AdaptedAgent:
         if "lists" not in self.parts or call.part or call.made.tool in tools:
             return None
         world = self._repairer.today(tools)
-        found = None if is_of_rights(call.failure) else self._repairer.repair(call.asked, tools)
-        if found is None or world is None:
+        repair = None if is_of_rights(call.failure) else self._repairer.repair(call.asked, tools)
+        if repair is None or world is None:
             return None
-        if not world[0].only_reads(call.asked.tool, found.made.tool):
+        if not world[0].only_reads(call.asked.tool, repair.made.tool):
             return None
-        why = f"{call.made.tool} has left the list of tools since the call; {found.evidence}"
-        return Intervention("lists", why, call.asked, found.made, call.id)
+        why = f"{call.made.tool} has left the list of tools since the call; {repair.evidence}"
+        return Intervention("lists", why, call.asked, repair.made, call.id)
 
     def _redirect(self, call: MadeCall, tools: Tools) -> Intervention | None:
         """A failed read, of the tool that the failure names, where the two are the same words."""
@@ -380,10 +380,10 @@ class AdaptedAgent:
             return None
         today, checker = world
         known = {param.name: param for param in today.after.sources[call.made.tool].tool.params}
-        found = next_page(call.text, known)
-        if found is None:
+        argument = next_page(call.text, known)
+        if argument is None:
             return None
-        made = RecordedCall(call.made.tool, {**call.made.arguments, found[0]: found[1]})
+        made = RecordedCall(call.made.tool, {**call.made.arguments, argument[0]: argument[1]})
         if made == call.made or checker.fault(made)[1]:
             return None
         why = f'the call only reads, and the server says: "{_notice(call.text)[:200]}"'
@@ -391,44 +391,44 @@ class AdaptedAgent:
 
     # -- calls of the agent ------------------------------------------------------------------------
 
-    def _repaired(self, reply: Reply, tools: Tools, told: tuple[Intervention, ...]) -> Reply:
-        done = list(told)
+    def _repaired(self, reply: Reply, tools: Tools, notices: tuple[Intervention, ...]) -> Reply:
+        done = list(notices)
         calls = list(reply.calls)
         for place, call in enumerate(calls):
             if not isinstance(call, ToolCall) or call.name in PROTOCOL_NAMES:
                 continue
-            found = self._repairer.repair(RecordedCall(call.name, call.arguments), tools)
-            if found is not None:
-                done.append(msgspec.structs.replace(found, place=place))
-                calls[place] = ToolCall(found.made.tool, found.made.arguments, call.id)
+            repair = self._repairer.repair(RecordedCall(call.name, call.arguments), tools)
+            if repair is not None:
+                done.append(msgspec.structs.replace(repair, place=place))
+                calls[place] = ToolCall(repair.made.tool, repair.made.arguments, call.id)
                 self.record(done[-1])
         if not done or not calls or calls[0].name in PROTOCOL_NAMES:
             return reply
         return noted(msgspec.structs.replace(reply, calls=tuple(calls)), tuple(done))
 
     def _held_back(self, reply: Reply, talk: Conversation, tools: Tools) -> Intervention | None:
-        """What the agent is told in place of a reply: evidence is what it is told."""
-        found: dict[str, str] = {}
+        """The notice for the agent in place of its reply, as an intervention."""
+        notices: dict[str, str] = {}
         if talk.failed and "loops" in self.parts:
-            found["loops"] = self._loop(reply, talk, tools)
+            notices["loops"] = self._loop(reply, talk, tools)
         ends = not reply.calls or reply.calls[0].name in PROTOCOL_NAMES
         if ends and "evidence" in self.parts and "evidence" not in talk.prompted:
             missing = (name for name in self._before.sources if name not in tools)
             lacks = unsupported(reply, talk, missing)
-            found["evidence"] = question_of(lacks, reply) if lacks else ""
-        for part, text in found.items():
+            notices["evidence"] = question_of(lacks, reply) if lacks else ""
+        for part, text in notices.items():
             if text:
                 call = _first(reply)
                 return Intervention(part, text, call, call, place=PROMPT)
         return None
 
     def _loop(self, reply: Reply, talk: Conversation, tools: Tools) -> str:
-        """What was learned, where a reply is a call that has failed again and again."""
+        """The notice for a reply that repeats a failing call; "" for any other."""
         first = reply.calls[0] if len(reply.calls) == 1 else None
         if not isinstance(first, ToolCall):
             return ""
         call = RecordedCall(first.name, first.arguments)
-        failures = [failure for asked, failure in talk.failed if asked == call]
+        failures = [failure for failed_call, failure in talk.failed if failed_call == call]
         if len(failures) < FAILED_ALIKE:
             return ""
         world = self._repairer.today(tools)
@@ -447,7 +447,7 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 def _is_read(reply: Reply) -> bool:
-    """Whether the calls of a reply need not be read again here; an episode does so anyhow."""
+    """Whether the calls of a reply hold plain values only, so they need not be read again here."""
     return all(
         type(call) is ToolCall and all(type(value) in _PLAIN for value in call.arguments.values())
         for call in reply.calls

@@ -10,7 +10,7 @@ the error, and an error that instructs the model is not quoted. It is told only 
 it speaks of are word for word what they were when it was learned, so nothing that was learned of
 one tool is said of another that now has its name.
 
-What a conversation teaches is told from the next one on. The same conversations in the same order
+Lessons of a conversation are shown from the next one on. The same conversations in the same order
 give the same lessons.
 """
 
@@ -59,7 +59,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two lessons the same."""
+        """The identity of a lesson."""
         names = (self.failed, self.failed_arguments, self.worked, self.arguments)
         return (*names, self.known_by)
 
@@ -88,14 +88,14 @@ class Lessons:
 
     def __init__(self, most: int = MAX_LESSONS, lessons: Iterable[Lesson] = ()) -> None:
         self.most = most
-        self._kept: dict[tuple[Any, ...], Lesson] = {each.key: each for each in lessons}
+        self._kept: dict[tuple[Any, ...], Lesson] = {lesson.key: lesson for lesson in lessons}
         self._fresh: tuple[Lesson, ...] = ()
 
     def __iter__(self) -> Iterator[Lesson]:
         return iter(self._kept.values())
 
     def begin(self) -> None:
-        """A conversation begins: what the last one taught is kept."""
+        """Starts a conversation: keeps the lessons of the last one."""
         for lesson in self._fresh:
             known = self._kept.pop(lesson.key, None)
             times = known.times + 1 if known else 1
@@ -111,11 +111,11 @@ class Lessons:
             made: its calls, in their order.
             tools: on offer now, by name.
         """
-        found = {each.key: each for each in _lessons_of(made, tools)}
-        self._fresh = tuple(found.values())
+        drawn = {lesson.key: lesson for lesson in _lessons_of(made, tools)}
+        self._fresh = tuple(drawn.values())
 
     def text(self, tools: Tools) -> str:
-        """What an agent is told before a conversation.
+        """The text that an agent is shown before a conversation.
 
         Args:
             tools: on offer, by name.
@@ -123,12 +123,12 @@ class Lessons:
         Returns:
             The lessons that hold for these tools, the latest first; "" where there is none.
         """
-        told = [
-            f"- {each.sentence}"
-            for each in reversed(self._kept.values())
-            if each.known_by == (_known_by(each.failed, tools), _known_by(each.worked, tools))
+        lines = [
+            f"- {lesson.sentence}"
+            for lesson in reversed(self._kept.values())
+            if lesson.known_by == (_known_by(lesson.failed, tools), _known_by(lesson.worked, tools))
         ]
-        return "\n".join([_TITLE, *told]) if told else ""
+        return "\n".join([_TITLE, *lines]) if lines else ""
 
     def write(self, file: Path) -> None:
         """Writes the lessons to a file, those of the last conversation included.
@@ -162,18 +162,18 @@ def read_lessons(file: Path, most: int = MAX_LESSONS) -> Lessons:
 
 
 def _lessons_of(made: Sequence[MadeCall], tools: Tools) -> Iterator[Lesson]:
-    for place, each in enumerate(made):
-        if not each.failure:
+    for place, call in enumerate(made):
+        if not call.failure:
             continue
-        then = next((one for one in made[place + 1 :] if _makes_good(one, each)), None)
+        then = next((one for one in made[place + 1 :] if _makes_good(one, call)), None)
         if then is not None:
             yield Lesson(
-                each.made.tool,
-                tuple(sorted(each.made.arguments)),
-                _without_values(each.failure, each.made, tools),
+                call.made.tool,
+                tuple(sorted(call.made.arguments)),
+                _without_values(call.failure, call.made, tools),
                 then.made.tool,
                 tuple(sorted(then.made.arguments)),
-                (_known_by(each.made.tool, tools), _known_by(then.made.tool, tools)),
+                (_known_by(call.made.tool, tools), _known_by(then.made.tool, tools)),
             )
 
 
@@ -184,13 +184,13 @@ def _makes_good(later: MadeCall, failed: MadeCall) -> bool:
     if later.made == failed.made:
         return True
     values, given = (
-        {str(value) for value in each.made.arguments.values()} for each in (failed, later)
+        {str(value) for value in call.made.arguments.values()} for call in (failed, later)
     )
     return bool(values) and values <= given
 
 
 def _without_values(failure: str, call: RecordedCall, tools: Tools) -> str:
-    """The words of an error, with nothing in them that belongs to one conversation.
+    """The words of an error, without anything specific to one conversation.
 
     They will stand in the system prompt, so an error that instructs the model is not quoted.
     """

@@ -24,7 +24,7 @@ from toolshift.drift.effects import opposed
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 
 _SAID_IN_CHAT = ("name", "description", "inputSchema")
-"""What a chat request says of a tool."""
+"""The parts of a tool in a chat request."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,13 @@ def respelled(old: str, before: Toolbox, after: Toolbox) -> str:
 def renamed(olds: Mapping[str, Param], news: Mapping[str, Param]) -> dict[str, str]:
     """Parameters that have the same words for a name, where no other has them."""
     gone, come = ([n for n in mine if n not in others] for mine, others in _both_ways(olds, news))
-    found = {}
+    names = {}
     for name in gone:
         partners = [one for one in come if _same_name(olds[name], news[one])]
         rivals = [one for one in olds if partners and _same_name(olds[one], news[partners[0]])]
         if len(partners) == 1 and rivals == [name]:
-            found[name] = partners[0]
-    return found
+            names[name] = partners[0]
+    return names
 
 
 def _both_ways(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -128,7 +128,7 @@ def _same_name(one: Param, other: Param) -> bool:
 
 def _places(olds: Sequence[Param], news: Sequence[Param]) -> Mapping[str, str] | None:
     """The name today of each parameter; None where one has no place or means something else."""
-    mine, theirs = ({each.name: each for each in params} for params in (olds, news))
+    mine, theirs = ({param.name: param for param in params} for params in (olds, news))
     moved = {name: name for name in mine if name in theirs} | renamed(mine, theirs)
     if moved.keys() != mine.keys() or {*moved.values()} != theirs.keys():
         return None

@@ -1,4 +1,4 @@
-"""What has changed in the tools since the lock, said as facts where agents read.
+"""The changes in the tools since the lock, as facts in the agent's system message.
 
     for fact in facts(lock, tools):
         print(fact.tool, fact.sentence)
@@ -29,7 +29,7 @@ from toolshift.interop.tools import Source, Toolbox, from_mcp
 
 TITLE = "The tools have changed since they were recorded:"
 MAX_FACTS = 40
-"""How many facts are said; of the others, how many there are."""
+"""The most facts in a note; the rest are only counted."""
 _LONGEST = 64
 _MAX_CHOICES = 8
 _IN_NAMES = frozenset("_-./:$#@+[]")
@@ -51,7 +51,7 @@ class Fact:
 
 
 def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
-    """What has changed in the tools."""
+    """The changes in the tools, as facts."""
     try:
         before, after = (
             from_mcp(lock.documents),
@@ -62,35 +62,35 @@ def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
     return tuple(_facts(before, after))
 
 
-def text_of(found: Sequence[Fact]) -> str:
+def text_of(changes: Sequence[Fact]) -> str:
     """Facts as one text for an agent."""
-    return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in found if one.named], found)
+    return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in changes if one.named], changes)
 
 
-def described(tool: Mapping[str, Any], found: Iterable[Fact]) -> dict[str, Any]:
+def described(tool: Mapping[str, Any], changes: Iterable[Fact]) -> dict[str, Any]:
     """A tool with what has changed in it at the end of its description."""
-    found = list(found)
+    changes = list(changes)
     name = tool.get("name")
     lines = [
         one.sentence if one.tool == name else f"{one.named}: {one.sentence}"
-        for one in found
+        for one in changes
         if one.tool == name or one.named
     ]
-    note = _listed(TITLE, lines, found)
+    note = _listed(TITLE, lines, changes)
     if not note:
         return dict(tool)
-    said = tool.get("description")
-    return {**tool, "description": f"{said}\n\n{note}" if said else note}
+    description = tool.get("description")
+    return {**tool, "description": f"{description}\n\n{note}" if description else note}
 
 
-def _listed(title: str, lines: Sequence[str], found: Sequence[Fact]) -> str:
-    if not found:
+def _listed(title: str, lines: Sequence[str], changes: Sequence[Fact]) -> str:
+    if not changes:
         return ""
-    said = [f"- {line}" for line in lines[:MAX_FACTS]]
-    more = len(found) - len(said)
+    bullets = [f"- {line}" for line in lines[:MAX_FACTS]]
+    more = len(changes) - len(bullets)
     if more:
-        said.append(f"- and {more} more change{'s' if more > 1 else ''}")
-    return "\n".join([title, *said])
+        bullets.append(f"- and {more} more change{'s' if more > 1 else ''}")
+    return "\n".join([title, *bullets])
 
 
 def _facts(before: Toolbox, after: Toolbox) -> Iterator[Fact]:
@@ -120,7 +120,7 @@ def _changed(was: Source, now: Source) -> Iterator[str]:
         yield "it was declared to only read, and is not any more"
     if same(was.inputs, now.inputs):
         return
-    olds, news = ({param.name: param for param in each.tool.params} for each in (was, now))
+    olds, news = ({param.name: param for param in source.tool.params} for source in (was, now))
     closed = flattened(now.inputs).get("additionalProperties") is False
     for one in members("", olds, news, renamed(olds, news), closed):
         yield from _said(one, one.where in olds)
@@ -138,7 +138,7 @@ def _said(one: Difference, outermost: bool) -> Iterator[str]:
     elif one.kind in _PLAIN:
         yield f"{place} {_PLAIN[one.kind]}"
     elif one.kind in _OF_TYPES:
-        before, after = (str(each).split() for each in (one.before, one.after))
+        before, after = (str(side).split() for side in (one.before, one.after))
         known = _TYPES.issuperset((*before, *after))
         types = f": {' '.join(before)} before, {' '.join(after)} now" if known else ""
         yield f"{place} is of another type{types}"
@@ -176,12 +176,12 @@ def _place(where: str) -> str:
 
 def _choices(values: Any) -> str:
     """Choices as a list, where each of them is a word that may be quoted."""
-    said = [_quoted(str(value)) for value in values] if isinstance(values, list) else []
-    return ", ".join(said) if all(said) and len(said) <= _MAX_CHOICES else ""
+    quoted = [_quoted(str(value)) for value in values] if isinstance(values, list) else []
+    return ", ".join(quoted) if all(quoted) and len(quoted) <= _MAX_CHOICES else ""
 
 
 def _quoted(name: str) -> str:
-    """A name that may stand in a system message; "" for another text, or one that instructs."""
+    """A name that is safe to quote in a system message; "" for any other text."""
     plain = 0 < len(name) <= _LONGEST and all(
         one in _IN_NAMES or unicodedata.category(one)[0] in "LMN" for one in name
     )

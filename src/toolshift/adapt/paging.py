@@ -19,16 +19,16 @@ _VALUE = r"[\"'`\s:=]*(?:is |to |as |with |of )?[\"'`\s:=]*([\w+/=-]*\d[\w+/=-]*
 def next_page(text: str, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     """The argument that brings the next page, as a notice below a list says it."""
     _, _, notice = text.partition(NOTICE)
-    found = [
+    arguments = [
         (name, hit[1])
         for name in parameters
         if name in notice and (hit := re.search(rf"(?<!\w){re.escape(name)}{_VALUE}", notice))
     ]
-    return found[0] if len(found) == 1 else None
+    return arguments[0] if len(arguments) == 1 else None
 
 
 def chooses_page(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call says itself how much of a list it wants."""
+    """Whether a call itself limits how much of a list it reads."""
     return any(_CHOSEN & {*words(name)} for name in arguments)
 
 
@@ -51,7 +51,7 @@ def _listed(text: str) -> list[Any] | None:
     if not body.startswith("["):
         return None
     try:
-        found = msgspec.json.decode(body)
+        data = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) else None
+    return data if isinstance(data, list) else None

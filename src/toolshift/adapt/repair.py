@@ -1,4 +1,4 @@
-"""Calls by names of the lock, as they have to be made today."""
+"""Translates calls from the names of the lock to those of today."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from toolshift.drift.lock import Lock
 from toolshift.interop.tools import from_mcp
 
 MAX_LISTS = 256
-"""How many lists of tools are kept read."""
+"""How many parsed lists of tools are kept."""
 NAMES, PARAMETERS = "names", "parameters"
 
 
 class Intervention(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that the layer did.
+    """One action of the layer.
 
     Attributes:
         part: one of `layer.PARTS`.
@@ -42,7 +42,7 @@ class Intervention(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Repairer:
-    """Knows the lock, and today's tools as far as they have been shown.
+    """Translates calls, knowing the lock and the tools shown today.
 
     Args:
         lock: the tools as the agent knows them.
@@ -61,7 +61,7 @@ class Repairer:
         if key not in self._seen:
             if len(self._seen) >= MAX_LISTS:
                 self._seen.clear()
-            own = [each for name, each in tools.items() if name not in PROTOCOL_NAMES]
+            own = [tool for name, tool in tools.items() if name not in PROTOCOL_NAMES]
             documents = list(map(as_mcp, own))
             try:
                 self._seen[key] = (Moves(self.before, documents), Checker(documents))
@@ -75,26 +75,26 @@ class Repairer:
         Only what `repair` brings back is shown so: a tool of another name needs the part "names",
         and one that kept its name the part "parameters".
         """
-        tools = {each["function"]["name"]: each["function"] for each in shown}
+        tools = {listed["function"]["name"]: listed["function"] for listed in shown}
         world = self.today(tools) if self._parts else None
         if world is None:
             return list(shown)
         known: dict[str, dict[str, Any]] = {}
         for old, source in self.before.sources.items():
-            found = world[0].move(old)
-            if found is None:
+            partner = world[0].move(old)
+            if partner is None:
                 continue
-            needed = {NAMES} if found.tool != old else set[str]()
-            if any(name != now for name, now in found.params.items()):
+            needed = {NAMES} if partner.tool != old else set[str]()
+            if any(name != now for name, now in partner.params.items()):
                 needed |= {PARAMETERS}
             if needed and needed <= self._parts:
-                known[found.tool] = as_openai(source.tool)
-        return [known.get(each["function"]["name"], each) for each in shown]
+                known[partner.tool] = as_openai(source.tool)
+        return [known.get(listed["function"]["name"], listed) for listed in shown]
 
     def repair(
         self, call: RecordedCall, tools: Mapping[str, Mapping[str, Any]]
     ) -> Intervention | None:
-        """The call as it has to be made today."""
+        """The call under the names of today."""
         was, now = self._old.documents.get(call.tool), tools.get(call.tool)
         if was is None or not self._parts or (now is not None and _inputs(now) == _inputs(was)):
             return None
@@ -103,20 +103,20 @@ class Repairer:
             return None
         today, checker = world
         taken = now is not None and not checker.fault(call)[1]
-        found = None if taken else today.move(call.tool)
-        made = moved(call, found) if found else None
-        if found is None or made is None:
+        partner = None if taken else today.move(call.tool)
+        made = moved(call, partner) if partner else None
+        if partner is None or made is None:
             return None
         needed = {PARAMETERS} if made.arguments.keys() != call.arguments.keys() else set()
-        needed |= {NAMES} if found.tool != call.tool else {PARAMETERS}
+        needed |= {NAMES} if partner.tool != call.tool else {PARAMETERS}
         if not needed <= self._parts or checker.fault(made)[1]:
             return None
-        part = PARAMETERS if found.tool == call.tool else NAMES
-        return Intervention(part, found.evidence, call, made)
+        part = PARAMETERS if partner.tool == call.tool else NAMES
+        return Intervention(part, partner.evidence, call, made)
 
 
 def moved(call: RecordedCall, move: Move) -> RecordedCall | None:
-    """A call as it goes to another tool."""
+    """Translates a call to another tool."""
     if not call.arguments.keys() <= move.params.keys():
         return None
     return RecordedCall(
@@ -130,5 +130,5 @@ def _inputs(tool: Mapping[str, Any]) -> Any:
 
 def as_mcp(tool: Mapping[str, Any]) -> dict[str, Any]:
     """A tool as an MCP server lists it."""
-    told = {key: value for key, value in tool.items() if key not in ("parameters", "strict")}
-    return {**told, "inputSchema": _inputs(tool) or {"type": "object"}}
+    rest = {key: value for key, value in tool.items() if key not in ("parameters", "strict")}
+    return {**rest, "inputSchema": _inputs(tool) or {"type": "object"}}

@@ -1,4 +1,4 @@
-"""Results as the lock declares them, from what comes back today.
+"""Converts results of today to the form that the lock declares.
 
 A result is read in whatever form it has (`core.codecs`) and written as JSON under the declared
 keys. That is done only where it is one flat record or a list of them, it has as many values as are
@@ -42,9 +42,9 @@ def restored(text: str, declared: Mapping[str, Any]) -> str:
         rows = data if isinstance(data, list) else [data]
         if typed and all(isinstance(row, dict) and wanted.keys() <= row.keys() for row in rows):
             return text
-        found = [_converted(row, wanted, typed) for row in rows]
-        if found and all(each is not None for each in found):
-            return f"{_json(found if many else found[0])}{mark}{notice}"
+        records = [_converted(row, wanted, typed) for row in rows]
+        if records and all(record is not None for record in records):
+            return f"{_json(records if many else records[0])}{mark}{notice}"
     return text
 
 
@@ -55,7 +55,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _wanted(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The declared values of a record that is flat; none for another."""
     known = {key: _mapping(inner) for key, inner in _mapping(record.get("properties")).items()}
-    deep = any(each.get("type") in ("object", "array") for each in known.values())
+    deep = any(schema.get("type") in ("object", "array") for schema in known.values())
     return {} if deep else known
 
 
@@ -77,19 +77,19 @@ def _converted(
     """A record under its declared keys; None where that is not certain."""
     if not isinstance(row, dict) or len(row) != len(wanted):
         return None
-    found: dict[str, Any] = {}
+    converted: dict[str, Any] = {}
     used: set[str] = set()
     for key, schema in wanted.items():
         kind = schema.get("type")
-        places = [each for each in row if isinstance(each, str) and _same_key(key, each, kind)]
+        places = [name for name in row if isinstance(name, str) and _same_key(key, name, kind)]
         if len(places) != 1 or places[0] in used or isinstance(row[places[0]], list | dict):
             return None
         used.add(places[0])
         value = row[places[0]]
-        found[key] = _typed(value, kind)
-        if found[key] is _WRONG or (typed and found[key] is not value):
+        converted[key] = _typed(value, kind)
+        if converted[key] is _WRONG or (typed and converted[key] is not value):
             return None  # of JSON no value is changed, and one of another type is another value
-    return found
+    return converted
 
 
 def _same_key(one: str, other: str, kind: Any) -> bool:
@@ -113,7 +113,7 @@ def _typed(value: Any, kind: Any) -> Any:
 
 
 def _number(value: Any, whole: bool) -> Any:
-    """A number with all of its digits: a large id would not be the same as a float."""
+    """Keeps all digits of a number: a large id would change as a float."""
     if isinstance(value, int) or (isinstance(value, float) and not whole and math.isfinite(value)):
         return value
     if isinstance(value, str) and _WHOLE.fullmatch(value):

@@ -1,4 +1,4 @@
-"""Are two names the same words? The one judgement on which the layer may move a call.
+"""Whether two names are the same words: the only ground on which the layer may move a call.
 
     same_words("getOrder", "orders.get")       # True
     same_words("pause_job", "kill_job")        # False: a word is another one
@@ -18,9 +18,9 @@ from collections.abc import Sequence
 _SEPARATORS = frozenset("_-./: \u2010\u2011")
 _VERSION = re.compile(r"v\d+")
 _SHORTEST = 3
-"""Letters of a word that may have a plural: `ms` is none of `m`."""
+"""The least letters of a word that may have a plural: `ms` is no plural of `m`."""
 _SHORT = 2
-"""Letters up to which the case of a word may be its meaning: `MB` and `Mb`, `mg` and `Mg`."""
+"""Up to this length the case of a word may matter: `MB` and `Mb`, `mg` and `Mg`."""
 
 
 def same_words(one: str, other: str, versions: bool = True) -> bool:
@@ -35,15 +35,15 @@ def same_words(one: str, other: str, versions: bool = True) -> bool:
     if not mine or len(mine) != len(theirs):
         return False
     turned = (mine, [*mine[1:], mine[0]], [mine[-1], *mine[:-1]])
-    return any(all(map(_same_word, each, theirs)) for each in turned)
+    return any(all(map(_same_word, order, theirs)) for order in turned)
 
 
 def same_spelling(one: str, other: str) -> bool:
     """Whether two names differ in nothing but case and separators."""
     mine, theirs = _words(one), _words(other)
     return len(mine) == len(theirs) > 0 and all(
-        word == said if len(word) <= _SHORT else word.casefold() == said.casefold()
-        for word, said in zip(mine, theirs, strict=True)
+        word == other_word if len(word) <= _SHORT else word.casefold() == other_word.casefold()
+        for word, other_word in zip(mine, theirs, strict=True)
     )
 
 
@@ -54,7 +54,7 @@ def spoken(name: str) -> str:
 
 def _words(name: str) -> list[str]:
     """The words of a name; a capital that only begins a word inside of one is written small."""
-    found: list[str] = []
+    words: list[str] = []
     word = ""
     text = unicodedata.normalize("NFC", name)
     for place, sign in enumerate(text):
@@ -62,16 +62,16 @@ def _words(name: str) -> list[str]:
         if _is_letter(sign):
             begins = bool(word) and _begins(before, sign, after)
             if begins:
-                found.append(word)
+                words.append(word)
                 word = ""
             small = begins and not after.isupper()
             word += sign.lower() if small else sign
             continue
-        found += [word] if word else []
+        words += [word] if word else []
         word = ""
         if sign not in _SEPARATORS or (sign == "-" and not _is_letter(before) and after.isdigit()):
-            found.append(sign)  # a symbol says something, and so does the sign of a number
-    return [*found, word] if word else found
+            words.append(sign)  # a symbol says something, and so does the sign of a number
+    return [*words, word] if word else words
 
 
 def _is_letter(sign: str) -> bool:

@@ -1,1 +1,1 @@
-"""Who acts: agents that ship with ToolShift."""
+"""The agents that ship with ToolShift."""

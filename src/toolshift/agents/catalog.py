@@ -70,7 +70,7 @@ KINDS: Registry[Any] = Registry(
     },
     "toolshift.agents",
 )
-"""What specs begin with. Behind each stands an `AgentKind`, or what `PluginKind` makes one of."""
+"""The beginnings of specs, each with an `AgentKind`, or with an object that `PluginKind` adapts."""
 
 
 def find_kind(spec: str) -> AgentKind:
@@ -180,7 +180,7 @@ def _is_program(agent: AgentLike) -> bool:
 
 
 def _check_isolation(agents: Sequence[AgentLike], isolate: bool) -> None:
-    """Checks that isolation is of use to an agent: nobody may rely on what is not there."""
+    """Checks that isolation has an effect on an agent: nobody may rely on one that has none."""
     if isolate and not any(map(_is_program, agents)):
         raise UsageError(
             "--isolate is for programs (--agent-command), and no agent here is one, so nothing "
@@ -195,7 +195,7 @@ _CHECKED = ("agent_timeout", "isolate", "max_cost", "cost_limit")
 def check_settings(
     agents: Sequence[AgentLike], options: Mapping[str, Any], others: Iterable[str] = ()
 ) -> None:
-    """Checks that each option is of use to an agent: nobody may rely on what changes nothing."""
+    """Checks that each option has an effect on an agent: nobody may rely on one that has none."""
     kinds = [find_kind(agent).takes for agent in agents if isinstance(agent, str)]
     if not options or None in kinds:  # a kind of others may take what it likes
         return
@@ -228,7 +228,7 @@ def _check_limit(found: Sequence[Contestant], limit: CostLimit) -> None:
 
 
 def _for_kind(agent: AgentLike, options: dict[str, Any], isolate: bool) -> dict[str, Any]:
-    """The options of one agent: whoever starts no program knows nothing of isolation."""
+    """The options of one agent; isolation is left out for agents that start no program."""
     return {**options, "isolate": True} if isolate and _is_program(agent) else options
 
 
@@ -253,7 +253,7 @@ def _given(agent: Any) -> Any:
 
 
 def describe(contestant: Contestant) -> dict[str, Any]:
-    """What a manifest says of an agent: settings and hashes, no secret and no private path."""
+    """Describes an agent for a manifest: settings and hashes, no secret and no private path."""
     agent = contestant.agent
     settings = getattr(agent, "settings", None)
     if isinstance(agent, SeparateAgent):

@@ -65,7 +65,7 @@ class _Completion(msgspec.Struct):
 
 
 class _Setback(Exception):
-    """One attempt that brought no reply; `wait` is None where another would bring none either."""
+    """One attempt without a reply; `wait` is None if another attempt is of no use."""
 
     def __init__(self, reason: str, wait: float | None = 0.0, billed: bool = False) -> None:
         super().__init__(reason)
@@ -459,7 +459,7 @@ def headers_of(api_key: str, extra: Mapping[str, str], place: str) -> dict[str, 
 
 
 def striker(headers: Mapping[str, str]) -> Callable[..., str]:
-    """A function that blots the secrets out; a closure, so that no repr can show them."""
+    """A function that removes secrets from texts; a closure, so that no repr can show them."""
     secrets = {
         value.split(" ")[-1] for name, value in headers.items() if _SECRET_HEADER.search(name)
     }
@@ -473,7 +473,7 @@ def striker(headers: Mapping[str, str]) -> Callable[..., str]:
 
 
 def told(value: object, name: str = "") -> Any:
-    """A setting as it may be written down: a text under a secret's name is blotted out."""
+    """A setting as it may be stored: a text under the name of a secret is removed."""
     if isinstance(value, Mapping):
         return {key: told(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):

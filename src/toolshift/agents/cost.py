@@ -32,7 +32,7 @@ class CostLimit:
             self._keep = keep
 
     def hold(self, amount: float) -> None:
-        """Sets money aside for a request."""
+        """Reserves money for a request."""
         with self._lock:
             if self.limit is not None and self.spent + self._held + amount > self.limit:
                 raise BudgetSpent(
@@ -44,7 +44,7 @@ class CostLimit:
             self._tell(amount)
 
     def settle(self, held: float, cost: float) -> None:
-        """Pays for a request, and lets the rest of what was held for it go."""
+        """Pays for a request, and releases the rest of its reservation."""
         with self._lock:
             self._held -= held
             self.spent += cost

@@ -100,7 +100,7 @@ class Judge:
         }}  # fmt: skip
 
     def remember(self, path: Path, write: bool = True) -> None:
-        """Takes up verdicts that were kept."""
+        """Loads stored verdicts."""
         if path.exists():
             self._cache |= {kept.key: kept.verdict for kept in lines(path, _Kept, torn=True)}
             self._worked = bool(self._cache)

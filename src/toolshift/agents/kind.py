@@ -1,4 +1,4 @@
-"""Kinds of agents: what stands behind the beginning of a spec."""
+"""Kinds of agents, by the beginning of their specs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AgentKind:
 
 
 class PluginKind(AgentKind):
-    """What a table or an entry point names that is no kind: an agent, a class of one, a function.
+    """Adapts a registered agent, agent class or function.
 
     Args:
         name: what it is registered as. Where this ends in `:`, the object is a function that
@@ -102,7 +102,7 @@ def as_agent(found: object, name: str) -> AnyAgent:
 
 
 def _no_agent(found: object) -> str:
-    """Why something cannot answer turns; "" where it is a function of (messages, tools)."""
+    """Why an object cannot answer turns; "" if it is a function of (messages, tools)."""
     wanted = "an agent is a function of (messages, tools), or has a name and reply(turn)"
     if callable(getattr(found, "reply", None)):
         return 'it has reply(turn) and no `name`; give it one, as in name = "mine"'
@@ -123,7 +123,7 @@ def _no_agent(found: object) -> str:
 
 @contextmanager
 def blamed(what: str) -> Iterator[None]:
-    """Says what an exception broke, as a UsageError."""
+    """Reports an exception as a UsageError."""
     try:
         yield
     except UsageError:

@@ -132,7 +132,7 @@ class LocalAgent:
         return [replies[index] for index in range(len(turns))]
 
     def release(self) -> None:
-        """Gives back what was kept between turns: other models may follow in the same process."""
+        """Frees what was kept between turns: other models may follow in the same process."""
         self.decoder.forget()
 
     def _encode(self, turn: Turn) -> list[int]:

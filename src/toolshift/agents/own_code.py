@@ -1,4 +1,4 @@
-"""Running an agent's own code: whatever it does ends its episode, and not the run.
+"""Runs an agent's own code: whatever it does ends its episode, and not the run.
 
 An agent is somebody else's code. It may exit, interrupt, raise what is no `Exception`, or fork and
 return twice. Only Ctrl-C and a `UsageError`, by which an agent says that it cannot work at all,

@@ -22,7 +22,7 @@ from pickle import PicklingError
 from typing import Any
 
 from toolshift.agents.own_code import Broken, own_code
-from toolshift.core.errors import Told, UsageError, described
+from toolshift.core.errors import ExplainedFault, UsageError, described
 from toolshift.core.message import Reply, Turn
 from toolshift.episode.contract import Agent, finished
 
@@ -96,7 +96,7 @@ class _Worker:
             ready = self._receive(STARTING)
         except BaseException as fault:
             self.end()
-            if isinstance(fault, Told):
+            if isinstance(fault, ExplainedFault):
                 raise UsageError(f"agent {name} could not be started: {fault}") from None
             raise
         if isinstance(ready, BaseException):
@@ -114,11 +114,13 @@ class _Worker:
         """What the process says next."""
         try:
             if not self._pipe.poll(timeout):
-                raise Told(f"it took more than {timeout:g} seconds, and was ended")
+                raise ExplainedFault(f"it took more than {timeout:g} seconds, and was ended")
             return self._pipe.recv()
         except (EOFError, OSError):
             self._process.join(1.0)
-            raise Told(f"its process ended (exit code {self._process.exitcode})") from None
+            raise ExplainedFault(
+                f"its process ended (exit code {self._process.exitcode})"
+            ) from None
 
     def end(self) -> None:
         """Ends the process with all that it has started."""
@@ -166,7 +168,7 @@ def _try(work: Callable[[], Any]) -> Any:
         with own_code():
             return work()
     except Broken as broken:
-        return Told(described(broken.fault))
+        return ExplainedFault(described(broken.fault))
     except UsageError as wrong:
         return UsageError(str(wrong))
 

@@ -1,1 +1,1 @@
-"""The ground: tools, facts, layers, scenes, shifts as types; knows nothing above it."""
+"""The basic types: tools, facts, layers, scenes, shifts. Imports no other package of ours."""

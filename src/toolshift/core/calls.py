@@ -78,7 +78,7 @@ def read_call(name: object, arguments: object, call_id: object = "", text: str =
 
 
 def malformed_call(name: object, text: str, call_id: object = "") -> MalformedCall:
-    """A call of which it is known already that its arguments cannot be read."""
+    """Makes a call whose arguments are already known to be unreadable."""
     return MalformedCall(_short(name), storable(text[:LARGEST]), _short(call_id))
 
 
@@ -91,8 +91,8 @@ def read_arguments(given: object) -> dict[str, Any]:
     written = _written(given)
     if not isinstance(given, dict):
         raise Unreadable(written.decode())
-    found: dict[str, Any] = msgspec.json.decode(written)
-    return found
+    arguments: dict[str, Any] = msgspec.json.decode(written)
+    return arguments
 
 
 def is_json(text: str) -> bool:
@@ -105,22 +105,22 @@ def is_json(text: str) -> bool:
 
 
 def _from_text(text: str) -> dict[str, Any]:
-    found = _decoded(text)
-    if not isinstance(found, dict):
+    value = _decoded(text)
+    if not isinstance(value, dict):
         raise Unreadable(text)
-    return found
+    return value
 
 
 def _decoded(text: str) -> object:
     if len(text) > LARGEST:
         raise Unreadable(_too_large(len(text)))
     try:
-        found: object = msgspec.json.decode(text)
+        value: object = msgspec.json.decode(text)
     except (ValueError, RecursionError):  # msgspec's own errors, and half a character
         raise Unreadable(text) from None
-    if _fault(found):
+    if _fault(value):
         raise Unreadable(text)
-    return found
+    return value
 
 
 def _written(given: object) -> bytes:
@@ -147,15 +147,15 @@ def _fault(value: object) -> str:
     level = [value]
     for _ in range(DEEPEST + 1):
         below: list[object] = []
-        for each in level:
-            if isinstance(each, dict):
-                for key in each:
+        for item in level:
+            if isinstance(item, dict):
+                for key in item:
                     if not isinstance(key, str):
                         return f"a key of type {type(key).__name__}"
-                below += each.values()
-            elif isinstance(each, list | tuple):
-                below += each
-            elif wrong := _wrong_leaf(each):
+                below += item.values()
+            elif isinstance(item, list | tuple):
+                below += item
+            elif wrong := _wrong_leaf(item):
                 return wrong
         if not below:
             return ""

@@ -21,7 +21,7 @@ EXACT = 2**53
 
 
 def canonical(value: Any) -> bytes:
-    """JSON data as the bytes that RFC 8785 says."""
+    """Writes JSON data as the bytes of RFC 8785."""
     try:
         return _written(value).encode()
     except UnicodeEncodeError:
@@ -92,7 +92,7 @@ def _number(value: float) -> str:
 
 
 def _placed(digits: str, point: int) -> str:
-    """Digits with the decimal point behind the first `point` of them."""
+    """Puts the decimal point behind the first `point` digits."""
     if len(digits) <= point <= 21:
         return digits.ljust(point, "0")
     if 0 < point <= 21:

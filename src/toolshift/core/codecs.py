@@ -26,13 +26,13 @@ _json: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False).encode
 
 def leaves(record: Record, above: Path = ()) -> list[tuple[Path, Any]]:
     """The values of a record that are not objects, or empty ones, each with its path."""
-    found: list[tuple[Path, Any]] = []
+    pairs: list[tuple[Path, Any]] = []
     for key, value in record.items():
         if isinstance(value, dict) and value:
-            found += leaves(value, (*above, key))
+            pairs += leaves(value, (*above, key))
         else:
-            found.append(((*above, key), value))
-    return found
+            pairs.append(((*above, key), value))
+    return pairs
 
 
 def texts_in(data: Any) -> list[str]:
@@ -40,11 +40,11 @@ def texts_in(data: Any) -> list[str]:
     if isinstance(data, str):
         return [data]
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-    return [text for each in inner for text in texts_in(each)]
+    return [text for part in inner for text in texts_in(part)]
 
 
 def each_text(data: Any, say: Callable[[str], str]) -> Any:
-    """JSON data with each text among its values said in another way, at every depth."""
+    """Maps every text among the values of JSON data, at every depth."""
     if isinstance(data, str):
         return say(data)
     if isinstance(data, dict):
@@ -53,7 +53,7 @@ def each_text(data: Any, say: Callable[[str], str]) -> Any:
 
 
 def replaced(data: Any, new: Mapping[Any, Any]) -> Any:
-    """JSON data with other texts or numbers for some, at every depth."""
+    """Replaces some texts or numbers of JSON data, at every depth."""
     if isinstance(data, dict):
         return {key: replaced(value, new) for key, value in data.items()}
     if isinstance(data, list):
@@ -91,7 +91,7 @@ def _deep(row: dict[str, Any]) -> Record:
 
 
 def _from_row(header: list[str], row: list[Any]) -> Record:
-    """The record of a row; an empty cell may stand for a value that it has not."""
+    """The record of a row; an empty cell may mean a missing value."""
     return _deep({key: cell for key, cell in zip(header, row, strict=True) if cell is not None})
 
 
@@ -241,7 +241,7 @@ def _attribute(text: str) -> str:
 
 
 def read_xml(text: str) -> Any:
-    """Reads what `write_xml` wrote; a document with entities of its own is none of that."""
+    """Reads what `write_xml` wrote; rejects a document that defines entities."""
     first = _ELEMENT.search(text)
     if first is None or "<!DOCTYPE" in text[: first.start()]:
         raise ValueError("no XML of records")
@@ -342,7 +342,7 @@ def _pairs(record: Record) -> str:
 
 
 def read_pairs(text: str) -> Any:
-    """Reads what `write_pairs` wrote; a line that has no `=` is none of that."""
+    """Reads what `write_pairs` wrote; rejects a line without `=`."""
     rows: list[dict[str, Any]] = [{}]
     for line in text.split("\n"):
         if line.startswith("["):
@@ -395,8 +395,8 @@ def write_prose(data: Any) -> str:
         return _sentence(data)
     if not data:
         return "There are no results."
-    told = [f"Result {number}: {_sentence(record)}" for number, record in enumerate(data, 1)]
-    return " ".join([f"There are {len(data)} results.", *told])
+    sentences = [f"Result {number}: {_sentence(record)}" for number, record in enumerate(data, 1)]
+    return " ".join([f"There are {len(data)} results.", *sentences])
 
 
 def _sentence(record: Record) -> str:
@@ -409,10 +409,10 @@ def _sentence(record: Record) -> str:
 
 
 def read_prose(text: str) -> Any:
-    """Reads what `write_prose` wrote; a text that goes on behind it is none of that."""
+    """Reads what `write_prose` wrote; rejects a text with more behind it."""
     if not text.startswith("There are "):
-        found, place = _read_sentence(text, 0)
-        return _to_the_end(found, text, place)
+        data, place = _read_sentence(text, 0)
+        return _to_the_end(data, text, place)
     records = []
     place = text.index(".") + 1
     while heading := _RESULT.match(text, place):
@@ -421,10 +421,10 @@ def read_prose(text: str) -> Any:
     return _to_the_end(records, text, place)
 
 
-def _to_the_end(found: Any, text: str, place: int) -> Any:
+def _to_the_end(value: Any, text: str, place: int) -> Any:
     if place != len(text):
         raise ValueError(f"more than a result: {text[place : place + 40]!r}")
-    return found
+    return value
 
 
 def _read_sentence(text: str, place: int) -> tuple[Record, int]:

@@ -1,4 +1,4 @@
-"""Commands of ours as they are printed: quoted, so that they can be pasted into a shell."""
+"""Prints our commands, quoted so that they can be pasted into a shell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH l
 
 def command(*words: object, travels: bool = False) -> str:
     """A command line, with the plugins that are loaded now."""
-    plugins = [each for each in os.environ.get(PLUGINS, "").split(os.pathsep) if each]
-    named = [Path(each).name for each in plugins] if travels else plugins
-    loaded = [word for each in named for word in ("--plugin", each)]
+    plugins = [plugin for plugin in os.environ.get(PLUGINS, "").split(os.pathsep) if plugin]
+    named = [Path(plugin).name for plugin in plugins] if travels else plugins
+    loaded = [word for plugin in named for word in ("--plugin", plugin)]
     return shlex.join(["toolshift", *loaded, *map(str, words)])

@@ -1,4 +1,4 @@
-"""Documents of others, in JSON, YAML or TOML: read within limits on depth and size.
+"""Reads foreign documents in JSON, YAML or TOML, with limits on depth and size.
 
 The C parser of YAML overruns its stack on deep documents, and a few aliases can stand for more
 values than any memory holds; both are looked for before anything is built. What comes out nests at
@@ -27,25 +27,25 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read_json(raw: bytes, where: str) -> Any:
     """Reads JSON."""
     try:
-        found = msgspec.json.decode(raw.removeprefix(BOM_UTF8))
+        data = msgspec.json.decode(raw.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise UsageError(f"{where} is not JSON: {no_text(raw) or fault}") from None
     except RecursionError:
         raise UsageError(_too_deep(where)) from None
-    check_depth(found, where)
-    return found
+    check_depth(data, where)
+    return data
 
 
 def read_toml(raw: bytes, where: str) -> dict[str, Any]:
     """Reads TOML."""
     try:
-        found = tomllib.loads(raw.decode())
+        data = tomllib.loads(raw.decode())
     except (ValueError, UnicodeDecodeError) as fault:  # ValueError: an integer of too many digits
         raise UsageError(f"{where} is not TOML: {fault}") from None
     except RecursionError:
         raise UsageError(_too_deep(where)) from None
-    check_depth(found, where)
-    return found
+    check_depth(data, where)
+    return data
 
 
 def read_yaml(raw: bytes, where: str) -> Any:
@@ -54,8 +54,8 @@ def read_yaml(raw: bytes, where: str) -> Any:
         _check_events(raw, where)
         return yaml.load(raw, _LOADER)  # noqa: S506 - a safe loader, written in C where it is there
     except (yaml.YAMLError, UnicodeDecodeError) as fault:
-        said = " ".join(str(fault).split())
-        raise UsageError(f"{where} is not YAML: {no_text(raw) or said}") from None
+        reason = " ".join(str(fault).split())
+        raise UsageError(f"{where} is not YAML: {no_text(raw) or reason}") from None
     except (ValueError, TypeError, OverflowError) as fault:  # such as a date of 31 February
         raise UsageError(f"{where} is not YAML: {fault}") from None
     except RecursionError:
@@ -67,11 +67,11 @@ def check_depth(value: Any, where: str) -> None:
     level = [value]
     for _ in range(DEEPEST + 1):
         below: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                below += each.values()
-            elif isinstance(each, list):
-                below += each
+        for part in level:
+            if isinstance(part, dict):
+                below += part.values()
+            elif isinstance(part, list):
+                below += part
         if not below:
             return
         level = below
@@ -83,7 +83,7 @@ def _too_deep(where: str) -> str:
 
 
 def _check_events(raw: bytes, where: str) -> None:
-    """Looks at a YAML document without building it: its depth, and what its aliases stand for."""
+    """Checks the depth and the aliases of a YAML document without building it."""
     sizes: dict[str, int] = {}
     open_: list[tuple[str, int]] = []  # the anchor of each collection, and the values before it
     count = 0

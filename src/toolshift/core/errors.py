@@ -1,4 +1,4 @@
-"""The errors that a user can mend: each says what was wrong, where, and what to do."""
+"""Errors that a user can fix: each says what was wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 _LIBRARIES = (_OURS, sysconfig.get_path("stdlib"), *_INSTALLED)
 
 LONGEST = 2000
-"""Characters of an exception's own text that are told."""
+"""The maximum length of an exception's own text in a message."""
 
 
 IN_THE_LAB = (
     "the studies and former versions are in ToolShift's lab; in a clone of its repository: "
     "pip install ./lab"
 )
-"""What to say of what was moved out of the package."""
+"""The advice for what was moved out of the package."""
 
 
 class UsageError(Exception):
@@ -46,42 +46,42 @@ class MissingPlugin(UsageError):
     """A run needs plugins that are not loaded.
 
     Args:
-        said: what is missing.
+        message: what is missing.
         plugins: the files or modules to load.
     """
 
-    def __init__(self, said: str, plugins: tuple[str, ...]) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, plugins: tuple[str, ...]) -> None:
+        super().__init__(message)
         self.plugins = plugins
 
 
 class WorldFault(UsageError):
-    """The code of a world has failed, which its author has to mend; it says nothing of an agent."""
+    """The code of a world failed. Its author has to fix it; no agent is to blame."""
 
 
 class ShiftFault(Exception):
-    """The code of a shift has failed, which its author has to mend; it says nothing of an agent."""
+    """The code of a shift failed. Its author has to fix it; no agent is to blame."""
 
 
-class Told(Exception):
-    """A fault of somebody else's code, which is told in words of its own: it arose elsewhere."""
+class ExplainedFault(Exception):
+    """A fault in foreign code whose message is shown as it is, without a type or a place."""
 
 
 @contextmanager
 def naming_folder(folder: Path, name: str) -> Iterator[None]:
-    """Has errors say the name that the user gave, and not a folder of ours that is deleted."""
+    """Makes errors name the path that the user gave, not our temporary folder."""
     # The longest first: on some systems one of them is the end of the other.
     ours = sorted({str(folder), str(folder.resolve())}, key=len, reverse=True)
 
     def named(text: str) -> str:
-        for each in ours:
-            text = text.replace(each, name)
+        for part in ours:
+            text = text.replace(part, name)
         return text
 
     try:
         yield
     except UsageError as fault:
-        fault.args = tuple(named(each) if isinstance(each, str) else each for each in fault.args)
+        fault.args = tuple(named(part) if isinstance(part, str) else part for part in fault.args)
         raise
     except OSError as fault:
         if isinstance(fault.filename, str):
@@ -90,27 +90,27 @@ def naming_folder(folder: Path, name: str) -> Iterator[None]:
 
 
 def described(fault: BaseException) -> str:
-    """An exception of somebody else's code in one line: its type, its words, and where it arose."""
+    """Describes an exception of foreign code in one line: type, message and place."""
     try:
         words = storable(" ".join(str(fault).split()))
     except Exception:  # its own text fails, too
         words = ""
     words = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
-    if isinstance(fault, Told):
+    if isinstance(fault, ExplainedFault):
         return words
     text = f"{type(fault).__name__}: {words}" if words else type(fault).__name__
     return placed(text, place_of(fault))
 
 
 def ended(fault: BaseException) -> str:
-    """An exception of code that was imported, in one line; for an exit, what to do about it."""
+    """Describes an exception of imported code in one line; for an exit, says what to do."""
     if not isinstance(fault, SystemExit):
         return described(fault)
     return f"{described(fault)}: what runs the file as a script goes under `if __name__ == ...`"
 
 
 def placed(text: str, place: str) -> str:
-    """A text with the place that it is about in brackets, where one is known and not said yet."""
+    """Adds the place in brackets to a text, if it is known and not in the text yet."""
     return f"{text} ({place})" if place and place not in text else text
 
 

@@ -46,13 +46,13 @@ def read_facts(module: str) -> Facts:
         (
             slot,
             Fact(
-                told["label"],
-                tuple(told["words"]),
-                tuple(told.get("sure", ())),
-                tuple(told.get("hints", ())),
+                row["label"],
+                tuple(row["words"]),
+                tuple(row.get("sure", ())),
+                tuple(row.get("hints", ())),
             ),
         )
-        for slot, told in table.items()
+        for slot, row in table.items()
     )
     weights = Path(module).with_name("questions.npz")
     facts.weights = weights if weights.exists() else None

@@ -62,7 +62,7 @@ def pack(content: bytes, suffix: str = ".gz") -> bytes:
 
 @contextmanager
 def sound(path: Path) -> Iterator[None]:
-    """Says which file it is where compressed content cannot be read to its end."""
+    """Names the file in the error when compressed content is cut off."""
     try:
         yield
     except _DAMAGED as fault:
@@ -112,7 +112,7 @@ def write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Says which file it is where the system does not, as when the disk is full."""
+    """Names the file in the error when the system does not, as for a full disk."""
     try:
         yield
     except OSError as fault:
@@ -122,7 +122,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def check_writable(path: Path, option: str) -> None:
-    """Checks before long work that its result can be written; changes nothing."""
+    """Checks before long work that the result can be written; changes nothing."""
     if path.is_dir():
         raise UsageError(f"{option} {path} is a folder: name a file in it")
     new = path.with_name(f".{path.name}.new")
@@ -149,7 +149,7 @@ def draft(path: Path) -> Iterator[BinaryIO]:
 
 
 def hold(file: BinaryIO, path: Path) -> None:
-    """Keeps a second process out; where the system has no such locks, nothing happens."""
+    """Locks the file against a second process; does nothing on systems without such locks."""
     try:
         import fcntl  # noqa: PLC0415 - not on every system
     except ImportError:

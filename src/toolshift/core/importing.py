@@ -1,4 +1,4 @@
-"""Importing by name: what a user names, and what of ours is heavy or needs an extra."""
+"""Imports by name: objects that a user names, and our modules that are heavy or need extras."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LISTED = 12
 
 
 def import_attribute(module: str, attribute: str, what: str) -> Any:
-    """Imports something of the caller's."""
+    """Imports an object that the caller named."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     if module.endswith((".py", "/")) or os.sep in module:
@@ -30,16 +30,16 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
         )
     if not module or not all(part.isidentifier() for part in module.split(".")):
         raise UsageError(f"{what} {module}:{attribute}: {module!r} is no module name")
-    found: Any = _imported(module, attribute, what)
+    target: Any = _imported(module, attribute, what)
     for name in attribute.split("."):
-        if not hasattr(found, name):
-            raise UsageError(f"{what} {module}:{attribute}: {_lacks(found, module, name)}")
-        found = getattr(found, name)
-    return found
+        if not hasattr(target, name):
+            raise UsageError(f"{what} {module}:{attribute}: {_lacks(target, module, name)}")
+        target = getattr(target, name)
+    return target
 
 
 def _imported(module: str, attribute: str, what: str) -> ModuleType:
-    """A module of the caller's."""
+    """Imports a module that the caller named."""
     try:
         return import_module(module)
     except ModuleNotFoundError as fault:
@@ -64,16 +64,16 @@ def _imported(module: str, attribute: str, what: str) -> ModuleType:
         ) from fault
 
 
-def _lacks(found: Any, module: str, name: str) -> str:
-    """What to say of a module without an object of this name."""
-    names = [each for each in dir(found) if not each.startswith("_")]
-    own = [each for each in names if _is_own(found, each)]
+def _lacks(target: Any, module: str, name: str) -> str:
+    """The message for a module that has no object of this name."""
+    names = [public for public in dir(target) if not public.startswith("_")]
+    own = [public for public in names if _is_own(target, public)]
     near = get_close_matches(name, own, n=3) or get_close_matches(name, names, n=3)
     offer = f"it has {', '.join(own[:MAX_LISTED])}" if own else "it has nothing of its own"
     if near:
-        offer = f"did you mean {' or '.join(f'{module}:{each}' for each in near)}?"
-    said = f"{module} has no {name!r}" if name else "name what is meant in the module"
-    return f"{said}: {offer}"
+        offer = f"did you mean {' or '.join(f'{module}:{public}' for public in near)}?"
+    message = f"{module} has no {name!r}" if name else "name what is meant in the module"
+    return f"{message}: {offer}"
 
 
 def _is_own(module: Any, name: str) -> bool:
@@ -107,7 +107,7 @@ def _is_module(name: str) -> bool:
 
 
 def load(name: str) -> Any:
-    """Imports a part of ToolShift when it is first needed: one that is heavy, or needs an extra.
+    """Imports a heavy or optional module of ToolShift when it is first needed.
 
     Such names go downward through the layers like any import, which a test sees to.
     """

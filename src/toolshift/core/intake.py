@@ -1,4 +1,4 @@
-"""What was read of an input and what was not: where nothing was read, nothing is well.
+"""Counts what was read of an input and what was not, so that unread input is never a success.
 
     intake = Intake("spans.jsonl", "line")
     intake = intake.took()                                   # for each part that is understood
@@ -84,7 +84,7 @@ class Intake(msgspec.Struct, frozen=True):
         return Intake(self.source, self.unit, self.read, self.blank, self.unread + 1, first)
 
     def missing(self) -> str:
-        """How much was not understood, and the first of it; "" where all was."""
+        """How much was not understood, and the first such part; "" if everything was."""
         if self.first is None:
             return ""
         were = "was" if self.unread == 1 else "were"
@@ -96,17 +96,17 @@ class NotRead(UsageError):
     """An input, or what is needed of it, was not understood, so there is no result.
 
     Args:
-        said: what is wrong, and what to do.
+        message: what is wrong, and what to do.
         intake: what was met.
     """
 
-    def __init__(self, said: str, intake: Intake) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, intake: Intake) -> None:
+        super().__init__(message)
         self.intake = intake
 
 
 def check_read(intake: Intake, wanted: str, understood: str) -> None:
-    """Ends a command that has nothing to go by."""
+    """Raises an error if nothing was read."""
     if intake.read:
         return
     if not intake.total:
@@ -119,8 +119,8 @@ def check_read(intake: Intake, wanted: str, understood: str) -> None:
 
 
 def some_unread(intakes: Iterable[Intake]) -> list[Intake]:
-    """Those of which a part was not understood."""
-    return [each for each in intakes if each.unread]
+    """The intakes that have an unread part."""
+    return [intake for intake in intakes if intake.unread]
 
 
 def counted(count: int, unit: str) -> str:

@@ -153,18 +153,18 @@ class Layer:
 
 
 DEPLOYED = 1_000_000
-"""So many calls stand for a deployment: no layer waits for more."""
+"""The number of calls that a deployment counts as; no layer waits for more."""
 
 
 class LayerFault(ShiftFault):
-    """The code of a layer has raised: the shift that it belongs to is broken."""
+    """The code of a layer raised: its shift is broken."""
 
     def __init__(self, layer: Layer, fault: Exception, method: str = "call") -> None:
-        said = f"{layer.title}.{method} raised {described(fault)}"
+        message = f"{layer.title}.{method} raised {described(fault)}"
         if isinstance(fault, WrongReturn):
-            said = f"{layer.title}.{method} {fault}"
+            message = f"{layer.title}.{method} {fault}"
         place = place_of(fault) or defined_at(getattr(type(layer), method, layer))
-        super().__init__(placed(said, place))
+        super().__init__(placed(message, place))
 
 
 class WrongReturn(TypeError):
@@ -174,7 +174,7 @@ class WrongReturn(TypeError):
 TrueCall = tuple[str, dict[str, Any], Result]
 """A call as it has reached the upstream, and what it brought."""
 ToolLists = dict[tuple[int, ...], tuple[tuple[Tool, ...], tuple[Tool, ...]]]
-"""What layers show, by the phases of a layer and of those under it: the tools below, and its own.
+"""The tools below a layer and those it shows, by the phases of it and of all layers under it.
 
 Episodes of one scene share them, so that a list is made once, and its tools compiled once."""
 
@@ -230,19 +230,19 @@ class Session:
     def changed_results(self) -> frozenset[str]:
         """The true tools whose successful results a layer may change, as the tools stand now."""
         shown = self.upstream.tools()
-        found: set[str] = set()
+        names: set[str] = set()
         for layer, memory in zip(self.layers, self.memories, strict=True):
             shown = _shown(layer, shown, memory)
             hit = [tool for tool in shown if layer.changes_results(tool)]
-            found.update(name for tool in hit for name in tool.origin)
-        return frozenset(found)
+            names.update(name for tool in hit for name in tool.origin)
+        return frozenset(names)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Carries a spoken call through the whole stack."""
         return self._entry(name, arguments)
 
     def deploy(self) -> None:
-        """Brings about at once what comes in mid-session, as if very many calls had succeeded."""
+        """Triggers every mid-session change now, as if very many calls had succeeded."""
         for memory in self.memories:
             memory["calls"] = DEPLOYED
 
@@ -262,7 +262,7 @@ def _noting(upstream: Upstream, made: list[TrueCall], memories: list[Memory]) ->
 
 
 def _through(layer: Layer, memory: Memory, below: Below) -> Below:
-    """A layer over the rest of the stack; its own faults are told from those of what is below."""
+    """Calls a layer over the rest of the stack; tells its own faults from those below it."""
     passing: BaseException | None = None
 
     def under(name: str, arguments: dict[str, Any]) -> Result:
@@ -275,22 +275,22 @@ def _through(layer: Layer, memory: Memory, below: Below) -> Below:
 
     def call(name: str, arguments: dict[str, Any]) -> Result:
         try:
-            found: object = layer.call(name, arguments, memory, under)
+            result: object = layer.call(name, arguments, memory, under)
         except Exception as fault:
             if fault is passing:
                 raise
             raise LayerFault(layer, fault) from fault
-        if isinstance(found, Result):
-            return found
-        raise LayerFault(layer, WrongReturn(_wanted(found, "a toolshift.Result")))
+        if isinstance(result, Result):
+            return result
+        raise LayerFault(layer, WrongReturn(_wanted(result, "a toolshift.Result")))
 
     return call
 
 
-def _wanted(found: object, what: str) -> str:
-    if found is None:
+def _wanted(returned: object, what: str) -> str:
+    if returned is None:
         return f"returned nothing: end it with a `return` of {what}"
-    return f"returned {type(found).__name__}, not {what}"
+    return f"returned {type(returned).__name__}, not {what}"
 
 
 def _phase(layer: Layer, memory: Memory) -> int:
@@ -302,16 +302,16 @@ def _phase(layer: Layer, memory: Memory) -> int:
 
 def _shown(layer: Layer, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
     try:
-        found: object = layer.tools(tools, memory)
-        shown = tuple(found) if isinstance(found, list | tuple) else ()
+        returned: object = layer.tools(tools, memory)
+        shown = tuple(returned) if isinstance(returned, list | tuple) else ()
     except Exception as fault:
         raise LayerFault(layer, fault, "tools") from fault
-    wrong = next((each for each in shown if not isinstance(each, Tool)), None)
-    if wrong is None and isinstance(found, list | tuple):
+    wrong = next((entry for entry in shown if not isinstance(entry, Tool)), None)
+    if wrong is None and isinstance(returned, list | tuple):
         return shown
     what = "a tuple of toolshift.Tool"
     if wrong is not None:
-        said = f"returned {type(wrong).__name__} among the tools, not {what}"
+        message = f"returned {type(wrong).__name__} among the tools, not {what}"
     else:
-        said = _wanted(found, what)
-    raise LayerFault(layer, WrongReturn(said), "tools")
+        message = _wanted(returned, what)
+    raise LayerFault(layer, WrongReturn(message), "tools")

@@ -140,8 +140,8 @@ class Reply(msgspec.Struct, frozen=True):
                 f"an agent returns a string or an assistant message, not {type(message).__name__}"
             )
         if not message.keys() & {"content", "tool_calls", "role"}:
-            found = ", ".join(map(str, message))
-            raise TypeError(f"an assistant message has content or tool_calls, not {found}")
+            keys = ", ".join(map(str, message))
+            raise TypeError(f"an assistant message has content or tool_calls, not {keys}")
         _refuse_other_forms(message)
         listed = message.get("tool_calls") or ()
         if not isinstance(listed, list | tuple):
@@ -151,7 +151,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """What an assistant message says beside its calls; parts of a text are put together."""
+    """The text of an assistant message beside its calls; the parts of a text are joined."""
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, list):
         texts = (
@@ -163,7 +163,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def _refuse_other_forms(message: dict[str, Any]) -> None:
-    """Names what would be lost: content and calls in the form of another interface."""
+    """Rejects content and calls in the form of another API, which would be lost."""
     content = message.get("content") or ()
     if not isinstance(content, str | list | tuple):
         raise TypeError(
@@ -190,7 +190,7 @@ def _read_call(raw: object) -> Call:
 
 
 def _read_again(call: Call) -> Call:
-    """A call of a reply that an agent has made itself; arguments in a text were malformed there."""
+    """Reads a call of a `Reply` that an agent built itself."""
     given: object = call.text if isinstance(call, MalformedCall) else call.arguments
     if isinstance(given, str):
         return malformed_call(call.name, given, call.id)
@@ -198,4 +198,4 @@ def _read_again(call: Call) -> Call:
 
 
 CODE = re.compile(r"\b[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}\b")
-"""The form of the codes that answers are."""
+"""The pattern of codes, which answers consist of."""

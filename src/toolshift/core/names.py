@@ -1,4 +1,4 @@
-"""Names: those that are not known, with the nearest that are, and those that are too long."""
+"""Unknown names, with the nearest known ones, and names that are too long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def short(name: str) -> str:
-    """A name within `MAX_NAME`: the middle gives way to four letters that tell it apart."""
+    """Shortens a name to `MAX_NAME`: a hash of four letters replaces the middle."""
     if len(name) <= MAX_NAME:
         return name
     mark = blake2b(name.encode(), digest_size=2).hexdigest()

@@ -1,4 +1,4 @@
-"""Tools that do several things: taken apart for who plans a call, and put together to make it."""
+"""Tools with several operations: split to plan a call, and joined again to make it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolshift.core.tool import Operation, Param, Tool
 
 @lru_cache(maxsize=1024)
 def split_operations(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    """The tools, with one for each operation in place of a tool that has several."""
+    """Replaces each tool that has several operations by one tool per operation."""
     return tuple(part for tool in tools for part in _parts(tool))
 
 
@@ -63,7 +63,7 @@ def _common(tool: Tool) -> Iterator[Param]:
 
 
 def encode_call(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by fact value as a call passes them: written in their shapes, nested if need be."""
+    """Writes fact values as the arguments of a call: in their shapes, nested if needed."""
     shaped = _shaped(tool)
     written = {
         name: shaped[name].write(value) if name in shaped else value
@@ -79,5 +79,5 @@ def encode_call(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _shaped(tool: Tool) -> dict[str, Param]:
-    """The parameters of a tool whose values are written in another shape."""
+    """The parameters of a tool whose values have another shape."""
     return {param.name: param for param in tool.params if param.shapes}

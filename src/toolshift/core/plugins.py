@@ -1,4 +1,4 @@
-"""Shifts and worlds of the user's own that are not installed: files and modules named by hand."""
+"""The user's own shifts and worlds that are not installed: named files and modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def named() -> tuple[str, ...]:
 
 
 def name(plugin: str) -> None:
-    """Names a further file or module; processes that are started from now on know it too."""
+    """Adds a file or module; processes started from now on know it too."""
     if plugin not in named():
         os.environ[PLUGINS] = os.pathsep.join((*named(), plugin))
 
@@ -34,13 +34,13 @@ def load_all() -> tuple[ModuleType, ...]:
 
 def worlds_in(module: ModuleType) -> list[World]:
     """The worlds that a module has at its top: objects, and classes of which it has no object."""
-    mine = [each for each in vars(module).values() if isinstance(each, World)]
-    for each in vars(module).values():
-        if not isinstance(each, type) or not issubclass(each, World):
+    mine = [value for value in vars(module).values() if isinstance(value, World)]
+    for value in vars(module).values():
+        if not isinstance(value, type) or not issubclass(value, World):
             continue
-        own = each.__module__ == module.__name__ and hasattr(each, "name")
-        if own and not any(type(world) is each for world in mine):
-            mine.append(each())
+        own = value.__module__ == module.__name__ and hasattr(value, "name")
+        if own and not any(type(world) is value for world in mine):
+            mine.append(value())
     return list(dict.fromkeys(mine))
 
 
@@ -67,10 +67,10 @@ def _from_name(plugin: str) -> ModuleType:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found = import_module(plugin)
-        if getattr(found, "__file__", None) is None and Path(plugin).is_dir():
+        imported = import_module(plugin)
+        if getattr(imported, "__file__", None) is None and Path(plugin).is_dir():
             raise UsageError(f"plugin {plugin}: it is a folder; name the file in it, FILE.py")
-        return found
+        return imported
     except ModuleNotFoundError as fault:
         if fault.name != plugin.partition(".")[0] and fault.name != plugin:
             raise

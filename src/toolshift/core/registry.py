@@ -48,7 +48,7 @@ class Registry(Generic[T]):
         self._found: dict[str, T] = {} if added is None else added
 
     def find(self, name: str) -> T:
-        """The thing of a name.
+        """Finds the thing with a name.
 
         Args:
             name: a name of the table or of an entry point, or one that a pattern covers.

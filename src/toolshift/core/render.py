@@ -1,4 +1,4 @@
-"""How results are written out and read back: one writer and one reader a form."""
+"""Writes results out and reads them back: one writer and one reader per form."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FORMS: dict[str, Form] = {
 
 
 def register(name: str, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
-    """Adds a form. Errors stay JSON whatever the form, as they do behind most gateways."""
+    """Adds a form. Errors stay JSON in every form, as behind most gateways."""
     FORMS[name] = Form(write, read)
 
 
@@ -70,8 +70,8 @@ def read(text: str, result: Result) -> Any:
 
 
 def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
-    """The facts that one shown record states; a missing or null value states nothing."""
-    found = {}
+    """Reads the facts of one shown record; a missing or null value gives none."""
+    stated = {}
     for field in fields:
         value = record
         for key in field.path:
@@ -82,8 +82,8 @@ def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
             value = _number(value, field)
         elif field.minutes and isinstance(value, str):
             value = moved(value, -field.minutes)
-        found[field.fact] = value
-    return found
+        stated[field.fact] = value
+    return stated
 
 
 def _number(value: Any, field: Field) -> float | int:
@@ -100,7 +100,7 @@ def _number(value: Any, field: Field) -> float | int:
 
 
 def _exact(value: Any, whole: bool) -> float | int:
-    """A number with all of its digits: an id of 18 of them, a coordinate of seven places."""
+    """Keeps all digits of a number: an id of 18 digits, a coordinate with seven places."""
     number = float(value)
     digits = isinstance(value, int) or (isinstance(value, str) and _DIGITS.fullmatch(value))
     if digits and (whole or int(value) != number):

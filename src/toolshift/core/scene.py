@@ -71,7 +71,7 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Declared(Protocol):
-    """What a scene needs to know of a shift to say whether it fits."""
+    """What a scene needs to know about a shift to say whether it is applicable."""
 
     @property
     def name(self) -> str:
@@ -120,7 +120,7 @@ class Scene:
 
     @property
     def solvable(self) -> bool:
-        """Whether the right end is an answer; else it is a refusal."""
+        """Whether the right ending is an answer; otherwise it is a refusal."""
         return not self.outcome.refusal
 
     @property
@@ -173,7 +173,7 @@ class Scene:
 
     @cached_property
     def differs_at_start(self) -> bool:
-        """Whether the requests or the tools are others than in the clean scene."""
+        """Whether the requests or the tools differ from the clean scene."""
         if [ask.text for ask in self.clean.asks] != [ask.text for ask in self.asks]:
             return True
         before, after = (
@@ -209,7 +209,7 @@ class Scene:
 
 
 def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
-    """States a request of the task again, in the phrasing that it has now, with other values."""
+    """Restates a request of the task in its present phrasing with other values."""
     requests = kind_of(scene).requests
     ask = scene.asks[turn]
     if len(requests) != len(scene.asks):
@@ -228,7 +228,7 @@ def kind_of(scene: Scene) -> TaskKind:
 
 @runtime_checkable
 class GivenTasks(Protocol):
-    """A world whose tasks are given, not drawn: it makes its clean scenes itself."""
+    """A world whose tasks are given, not drawn. It makes its clean scenes itself."""
 
     counts: Mapping[str, int]
 

@@ -15,7 +15,7 @@ def derive(*parts: object) -> int:
 
 
 def derive_once(*parts: object) -> int:
-    """What `derive` gives, for parts that nobody asks for again: nothing is kept."""
+    """The same as `derive`, but without a cache."""
     return _hashed("\x1f".join(map(str, parts)))
 
 
@@ -27,7 +27,7 @@ _kept = lru_cache(maxsize=4096)(_hashed)  # one task asks for the same again in 
 
 
 def rng(*parts: object) -> Random:
-    """A generator of its own for one purpose, seeded by `derive`."""
+    """A separate random generator for one purpose, seeded by `derive`."""
     return Random(derive(*parts))  # noqa: S311 - derived, and no secret
 
 

@@ -71,15 +71,15 @@ class Change:
 
     def __post_init__(self) -> None:
         layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
-        for each in layers:
-            if isinstance(each, type) and issubclass(each, Layer):
-                raise TypeError(f"layer={each.__name__} is a class: write {each.__name__}(...)")
-            if not isinstance(each, Layer):
-                raise TypeError(f"layer is a toolshift.Layer or a tuple, not {each!r:.80}")
+        for layer in layers:
+            if isinstance(layer, type) and issubclass(layer, Layer):
+                raise TypeError(f"layer={layer.__name__} is a class: write {layer.__name__}(...)")
+            if not isinstance(layer, Layer):
+                raise TypeError(f"layer is a toolshift.Layer or a tuple, not {layer!r:.80}")
         for name, kind in _EDITS.items():
-            found = getattr(self, name)
-            if found is not None and not isinstance(found, kind):
-                raise TypeError(f"{name} is a {kind.__name__}, not {found!r:.80}")
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(f"{name} is a {kind.__name__}, not {value!r:.80}")
         if not all(isinstance(ask, Ask) for ask in self.asks or ()):
             raise TypeError("asks is a tuple of the user's turns, as in scene.asks")
 

@@ -1,4 +1,4 @@
-"""How a task is solved by reading: backward chaining over the tools as they are shown.
+"""Solves a task by reading: backward chaining over the tools as they are shown.
 
 A task kind states its solution as fact queries (`env["price"]`, or `solver.records(...)`). The
 solver finds the shown tool that yields the fact, first gets what that tool needs, calls it and
@@ -37,7 +37,7 @@ class Impossible(Exception):
 
 
 class Untraceable(Exception):
-    """The solver was about to use something that no shown text supports: a broken scene."""
+    """The solver was about to use something that no shown text supports: the scene is broken."""
 
 
 class SolverBackend(Protocol):
@@ -107,13 +107,13 @@ class Solver:
 
     @property
     def root(self) -> Known:
-        """What is known by itself, of no record; made anew, for a circle is freed late."""
+        """A new root environment: facts that belong to no record."""
         return Known(self, self._stated)
 
     # -- fact queries, for the solutions of task kinds --------------------------------------------
 
     def require(self, fact: str, env: Known) -> Any:
-        """A fact: known, said by the user, or brought by a tool."""
+        """Gets a fact: known already, stated by the user, or returned by a tool."""
         value = env.find(fact)
         if value is None and fact in self.goal:
             value = self.given(fact)
@@ -131,7 +131,7 @@ class Solver:
         return [Known(self, record, env) for record in records]
 
     def given(self, slot: str) -> Any:
-        """A value of the goal, once it is plain that the user has said it; asks if need be."""
+        """Gets a value of the goal that the user has stated; asks the user if needed."""
         value = self.goal[slot]
         if slot not in self.confirmed:
             if isinstance(value, tuple) or not self.backend.user_said(value):
@@ -149,7 +149,7 @@ class Solver:
     def route(
         self, fact: str, env: Known, many: bool = False, without: frozenset[str] = frozenset()
     ) -> Tool | None:
-        """The shown tool that brings a fact at the least cost, the authoritative one first."""
+        """The shown tool that returns a fact at the lowest cost, the authoritative one first."""
         best: tuple[tuple[int, int], Tool] | None = None
         for tool in _sources(self.offered(), fact, many):
             if tool.key in without:
@@ -226,7 +226,7 @@ class Solver:
         return tool, arguments
 
     def notice(self, result: Result) -> Hint | None:
-        """What a result asks for, as far as it is noticed."""
+        """The hint of a result, if the solver notices it."""
         return result.hint
 
     def read(self, data: object, result: Result) -> list[dict[str, Any]]:
@@ -235,7 +235,7 @@ class Solver:
         return [facts(record, result.fields) for record in records]
 
     def check_choice(self, tool: Tool) -> None:
-        """Insists that something shown tells what the tool does."""
+        """Checks that the shown name or description still says what the tool does."""
         if not tool.channels:
             raise Untraceable(f"nothing that is shown tells what {tool.name} does")
 
@@ -266,7 +266,7 @@ class Solver:
         raise Impossible("tool_unavailable", fact)
 
     def look_further(self) -> bool:
-        """Asks for further operations where a tool lists them; whether that showed new ones."""
+        """Asks a tool for further operations; returns whether new ones were shown."""
         before = {tool.key for tool in self.offered()}
         for tool in self.backend.tools():
             if tool.lists:
@@ -274,7 +274,7 @@ class Solver:
         return not {tool.key for tool in self.offered()} <= before
 
     def _home(self, tool: Tool, env: Known) -> Known:
-        """The environment that a result is about: where one of its needs was found."""
+        """The environment of a result: the one that holds a value it was called with."""
         needs = set(tool.needs)
         home = env
         while home.parent is not None and not needs & home.facts.keys():
@@ -282,7 +282,7 @@ class Solver:
         return home
 
     def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
-        """What to call a tool with: all that it requires, and the optional that is known."""
+        """The arguments of a call: all that are required, and the optional ones that are known."""
         arguments = {}
         for param in tool.params:
             known = param.fact in self.goal or env.find(param.fact) is not None
@@ -293,7 +293,7 @@ class Solver:
         return arguments
 
     def _cost(self, tool: Tool, env: Known, without: frozenset[str]) -> int | None:
-        """How many calls it takes to make this one; None where a need cannot be met."""
+        """The number of calls needed to make this one; None if a need cannot be met."""
         cost = 1
         for param in tool.params:
             free = not param.required or param.given is not None
@@ -315,7 +315,7 @@ class Solver:
         label = self.vocabulary[slot].label
         reply = self.backend.ask(slot, f"What is the {label}?")
         if isinstance(value, tuple):
-            named = [one for one in value if self._names(reply, one)]
+            named = [option for option in value if self._names(reply, option)]
             if len(named) != 1:
                 raise Impossible("contradictory_request")
             return named[0]
@@ -366,7 +366,7 @@ def _asks_nothing(tool: Tool) -> bool:
 
 
 def _does_the_same(tool: Tool, other: Tool) -> bool:
-    """Whether two tools stand for the same and bring the same, whatever they are called."""
+    """Whether two tools have the same origin and return the same facts, whatever their names."""
     return (tool.origin, tool.returns) == (other.origin, other.returns)
 
 

@@ -1,4 +1,4 @@
-"""One thing that happened in an episode, as a trace keeps it."""
+"""One step of an episode, as a trace stores it."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def console(record: bool = False) -> Console:
     made = Console(highlight=False, soft_wrap=False)
     if made.is_terminal and not record:
         return made
-    said = os.environ.get("COLUMNS", "")
-    return Console(highlight=False, width=int(said) if is_count(said) else 100, record=record)
+    columns = os.environ.get("COLUMNS", "")
+    return Console(highlight=False, width=int(columns) if is_count(columns) else 100, record=record)
 
 
 def save_svg(console: Console, file: Path) -> None:
@@ -46,17 +46,17 @@ def save_svg(console: Console, file: Path) -> None:
 
 
 def say(text: str = "", err: bool = False) -> None:
-    """Prints a line; what text of others hides in it is named."""
+    """Prints a line; hidden characters in it are named."""
     click.echo(visible(text), err=err)
 
 
 def print_json(value: object) -> None:
-    """Prints a value as JSON; what is hidden in its texts is written as JSON escapes."""
+    """Prints a value as JSON; hidden characters are written as JSON escapes."""
     click.echo(escaped(msgspec.json.format(JSON.encode(value), indent=2).decode()))
 
 
 def marked(text: str) -> str:
-    """Text of others as it may stand in rich's markup: hidden characters named, no markup in it."""
+    """Escapes foreign text for rich's markup: hidden characters are named, markup is disabled."""
     return escape(visible(text))
 
 

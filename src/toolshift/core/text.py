@@ -1,4 +1,4 @@
-"""Text of others: as a file can hold it, and as a terminal, a page or a table may show it."""
+"""Makes foreign text safe to store in a file and to show on a terminal or a page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""What moves the cursor, turns the direction, or is not seen. Joiners stay: scripts need them."""
+"""Characters that move the cursor, change the direction or are invisible; joiners stay."""
 
 
 def is_count(text: str) -> bool:
-    """Whether a text is a plain number of at most nine digits; Python refuses to read thousands."""
+    """Whether a text is a plain number of at most nine digits."""
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
@@ -27,12 +27,12 @@ def visible(text: str) -> str:
     Lines and tabs stay. This is the only place where text of a model, a tool or a file is made
     harmless to show; what a format has for marks of its own is escaped where it is written.
     """
-    return _HIDDEN.sub(lambda found: f"[{_named(found[0])}]", text)
+    return _HIDDEN.sub(lambda match: f"[{_named(match[0])}]", text)
 
 
 def escaped(json: str) -> str:
     """JSON in which every hidden character of a text is an escape: the same data, fit to show."""
-    return _HIDDEN.sub(lambda found: _as_escape(found[0]), json)
+    return _HIDDEN.sub(lambda match: _as_escape(match[0]), json)
 
 
 def _as_escape(character: str) -> str:

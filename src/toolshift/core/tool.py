@@ -1,4 +1,4 @@
-"""What a tool is, as truth and as shown, and what comes back from one."""
+"""Tools, true and shown, and their results."""
 
 from __future__ import annotations
 
@@ -148,12 +148,12 @@ class Tool(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def key(self) -> str:
-        """What tells it from all others on offer: the name, and which of its operations."""
+        """Identifies the tool among all on offer: its name and its operation."""
         return f"{self.name} {self.operation}" if self.operation else self.name
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The facts that a call cannot do without."""
+        """The facts that a call needs."""
         return tuple(param.fact for param in self.params if param.required)
 
     def yields(self, fact: str) -> bool:
@@ -219,7 +219,7 @@ def _compiled(schema: bytes) -> Any:
 
 
 def invalid_arguments(tool: Tool, arguments: dict[str, Any]) -> str:
-    """The first thing wrong with the arguments, in words; "" where nothing is."""
+    """The first error in the arguments, in words; "" if there is none."""
     check = validator(tool)
     if check.is_valid(arguments):
         return ""
@@ -274,7 +274,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def unrecorded(self) -> bool:
-        """Whether it is only known that nobody has recorded what would have come back."""
+        """Whether this result means that no recording holds the real one."""
         return not self.ok and bool(self.data["error"]["code"] == NOT_RECORDED)
 
     def with_(self, **changes: Any) -> Result:
@@ -292,7 +292,7 @@ class Result(msgspec.Struct, frozen=True):
 BROKEN_SHIFT = "broken_shift"
 """The name of the step that ends an episode in which the code of a shift has raised."""
 NOT_RECORDED = "not_recorded"
-"""The error of a true call that a recording does not know; what would have come is open."""
+"""The error of a true call that the recording does not hold; its result is unknown."""
 
 
 class ToolFailure(Exception):

@@ -1,4 +1,4 @@
-"""A turn of the simulated user: what they say, and what is true of it."""
+"""A turn of the simulated user: what they say, and what is true about it."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def leaves_out(ask: Ask, slot: str) -> bool:
 
 
 def as_said(value: object) -> str:
-    """A value in the words of a user: a text as it is, anything else as JSON."""
+    """Writes a value as a user would: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else JSON.encode(value).decode()
 
 
 def is_said(value: object, text: str) -> bool:
-    """Whether a text states a value; a number by itself, not as a part of another."""
-    said = text.lower()
+    """Whether a text states a value; a number must not be part of another number."""
+    lowered = text.lower()
     if isinstance(value, str):
-        return value.lower() in said
+        return value.lower() in lowered
     number = str(value)
-    if number not in said:  # a pattern for each number takes longer to compile than to look
+    if number not in lowered:  # a pattern for each number takes longer to compile than to look
         return False
-    return re.search(rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)", said) is not None
+    return re.search(rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)", lowered) is not None

@@ -1,4 +1,4 @@
-"""How a value is written as an argument: types, choices, units and clocks that have changed."""
+"""How a value is written as an argument after types, choices, units or clocks have changed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def tidy(number: float) -> float | int:
 
 
 def moved(text: str, minutes: int) -> str:
-    """A text with every time of day in it that many minutes later, past midnight if need be."""
+    """Shifts every time of day in a text by some minutes, past midnight if needed."""
 
     def later(match: re.Match[str]) -> str:
         hours, rest = divmod((int(match[1]) * 60 + int(match[2]) + minutes) % _DAY, 60)

@@ -1,4 +1,4 @@
-"""What is true: the entities of a domain, its tools with their dependencies, its tasks."""
+"""The truth: the entities of a domain, its tools with their dependencies, its tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Action = Callable[["State", dict[str, Any]], Any]
 
 
 class State:
-    """What one episode has changed and been given, over a database that never changes."""
+    """The state of one episode over a database that never changes."""
 
     __slots__ = ("db", "effects", "memory")
 
@@ -102,25 +102,25 @@ class TruthSession:
             raise
         except Exception as fault:
             place = "" if place_of(fault) else defined_at(action)
-            said = placed(f"the action of {name} raised {described(fault)}", place)
+            message = placed(f"the action of {name} raised {described(fault)}", place)
             advice = "raise toolshift.ToolFailure(code, message) for what an agent may do wrong"
             advice = f": {advice}" if isinstance(fault, LookupError | ValueError) else ""
-            raise WorldFault(f"{said}, called with {arguments}{advice}") from fault
+            raise WorldFault(f"{message}, called with {arguments}{advice}") from fault
         if tool.returns and not isinstance(data, list if tool.many else dict):
             raise WorldFault(_no_record(tool, data, defined_at(action)))
         return Result(True, data, tool.returns)
 
 
 def _no_record(tool: Tool, data: object, place: str) -> str:
-    """What to say of an action that returns something else than its tool declares."""
+    """The message for an action that returns something else than its tool declares."""
     wanted = "a list of dicts, as it has many=True" if tool.many else "a dict"
     advice = "; a tool that returns a list has many=True" if isinstance(data, list) else ""
-    said = f"the action of {tool.name} returned {type(data).__name__}, not {wanted}{advice}"
-    return placed(said, place)
+    message = f"the action of {tool.name} returned {type(data).__name__}, not {wanted}{advice}"
+    return placed(message, place)
 
 
 def _whole(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with 7.0 as 7 where a whole number is asked for; both are valid JSON of it."""
+    """The arguments with 7.0 as 7 where an integer is required; JSON allows both."""
     whole = _integers(tool)
     if not whole:
         return dict(arguments)
@@ -247,9 +247,9 @@ def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
         place = "" if place_of(fault) else defined_at(world.build)
         raise WorldFault(f"{placed(f'{called} raised {described(fault)}', place)}") from fault
     if not hasattr(db, "seed"):
-        said = f"{called} returned {type(db).__name__} without an attribute `seed`"
+        message = f"{called} returned {type(db).__name__} without an attribute `seed`"
         raise WorldFault(
-            f"{placed(said, defined_at(world.build))}: return an object with seed=seed, such as "
+            f"{placed(message, defined_at(world.build))}: return an object with seed=seed, such as "
             "types.SimpleNamespace(seed=seed, ...)"
         )
     return Truth(world.tools, world.actions, db)

@@ -1,4 +1,4 @@
-"""What changed between two lists of tools, what it breaks, and the lock that remembers a list.
+"""The changes between two tool lists, what they break, and the lock that stores a list.
 
 changes.py             typed changes between two tool lists, each with how much it breaks
 schemas.py             the changes between the schemas of one parameter

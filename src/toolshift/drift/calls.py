@@ -1,4 +1,4 @@
-"""Calls that were valid and are no longer: recorded ones, and tries where none was recorded."""
+"""Calls that were valid and no longer are: recorded ones, or generated ones if there are none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolshift.core.tool import Param
 from toolshift.interop.schema import checkable, choices_of, sample
 from toolshift.interop.tools import Source, from_mcp
 
-_MOST_TRIES = 60
+_MAX_TRIES = 60
 _EDGES: Mapping[str, tuple[Any, ...]] = {
     "string": ("", "x" * 5000),
     "number": (1.5, 0, -1, 10**9),
@@ -51,7 +51,7 @@ class BrokenCall(msgspec.Struct, frozen=True):
 
 
 class Checker:
-    """Says of calls whether the tools of a list take them; schemas are compiled when first needed.
+    """Checks calls against the tools of a list; schemas are compiled when first needed.
 
     Args:
         tools: as an MCP server lists them.
@@ -62,7 +62,7 @@ class Checker:
         self._checks: dict[str, Any] = {}
 
     def fault(self, call: RecordedCall) -> tuple[str, str]:
-        """What is wrong with a call."""
+        """The error in a call."""
         if call.tool not in self.documents:
             return "", f"there is no tool named {call.tool}"
         if call.tool not in self._checks:
@@ -94,23 +94,23 @@ def broken_calls(
     for call in calls:
         key = msgspec.json.encode(call, order="deterministic")
         counted[key] = (call, counted.get(key, (call, 0))[1] + 1)
-    found = []
+    broken = []
     for call, times in counted.values():
         where, why = after.fault(call)
         if why and not before.fault(call)[1]:
-            found.append(BrokenCall(call, why, where, True, times))
-    return tuple(found)
+            broken.append(BrokenCall(call, why, where, True, times))
+    return tuple(broken)
 
 
 def tried_calls(source: Source) -> Iterator[RecordedCall]:
-    """Calls that a tool takes: the least one, one more for each optional parameter and choice."""
+    """Generates valid calls of a tool: a minimal one, and one per optional parameter and choice."""
     check = _compiled(source.inputs)
     params = source.tool.params
     least = {param.name: sample(param.schema) for param in params if param.required}
     tries = [least, {param.name: sample(param.schema) for param in params}]
     tries += [{**least, p.name: value} for p in params for value in _values(p)]
     seen = set()
-    for arguments in tries[:_MOST_TRIES]:
+    for arguments in tries[:_MAX_TRIES]:
         key = msgspec.json.encode(arguments)
         if key not in seen and (check is None or check.is_valid(arguments)):
             seen.add(key)
@@ -142,25 +142,25 @@ def counter_examples(
     calls: Iterable[RecordedCall] = (),
 ) -> dict[str, BrokenCall]:
     """For each old tool of which a call breaks, one such call."""
-    found: dict[str, BrokenCall] = {}
+    examples: dict[str, BrokenCall] = {}
     for broken in broken_calls(calls, old, new):
-        known = found.get(broken.call.tool)
+        known = examples.get(broken.call.tool)
         if known is None or broken.times > known.times:
-            found[broken.call.tool] = broken
+            examples[broken.call.tool] = broken
     after = Checker(new)
     for document in old:
         name = str(document.get("name"))
         now = after.documents.get(name)
         stays = now is not None and same(now.get("inputSchema"), document.get("inputSchema"))
-        if name in found or stays:
+        if name in examples or stays:
             continue
         (source,) = from_mcp([document]).sources.values()
         for call in tried_calls(source):
             where, why = after.fault(call)
             if why:
-                found[name] = BrokenCall(call, why, where, recorded=False, times=0)
+                examples[name] = BrokenCall(call, why, where, recorded=False, times=0)
                 break
-    return found
+    return examples
 
 
 def as_calls(records: Iterable[Mapping[str, Any]]) -> list[RecordedCall]:

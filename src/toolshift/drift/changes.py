@@ -3,9 +3,9 @@
     for change in changes_between(old_tools, new_tools):
         print(change.severity, change.sentence)
 
-What became what is settled by `shifts.release.resolve`, as `shift from-diff` does it, so both say
-the same. Lists are as an MCP server has them (`name`, `description`, `inputSchema`). The order of
-the tools is no change.
+Which tool became which is decided by `shifts.release.resolve`, as for `shift from-diff`, so both
+agree. Lists are as an MCP server has them (`name`, `description`, `inputSchema`). The order of the
+tools is no change.
 
 severity    what it says of calls that were right before
 breaking    some are refused now: a tool is gone or has another name, an argument is refused
@@ -27,10 +27,10 @@ from toolshift.drift.schemas import (
     SEVERITIES,
     Difference,
     Severity,
-    asked,
+    demands,
     differences,
     members,
-    told,
+    text_differences,
 )
 from toolshift.interop.schema import flattened, inlined, inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
@@ -78,13 +78,13 @@ KINDS: Mapping[str, str] = {
     "title_changed": "another title",
     "other_changed": "something else that a server says of a tool",
 }
-"""Every kind of change, with what it is."""
+"""Every kind of change, with its meaning."""
 
 _TOLD = ("name", "description", "inputSchema", "annotations", "outputSchema", "title")
 _APART = frozenset(
     ("type", "properties", "required", "additionalProperties", "$defs", "definitions", *SAID)
 )
-"""Keywords of the arguments' schema that are compared one by one, or that ask nothing."""
+"""Schema keywords of the arguments that are compared one by one, or that constrain nothing."""
 
 
 class ToolChange(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ class ToolChange(msgspec.Struct, frozen=True):
 
     @property
     def dimension(self) -> str:
-        """Which part of the interface moved: results are "observation", all else "action"."""
+        """The dimension of the change: "observation" for results, "action" otherwise."""
         return "observation" if self.kind.startswith("output_schema") else "action"
 
     @property
@@ -122,7 +122,7 @@ class ToolChange(msgspec.Struct, frozen=True):
         perhaps = "" if self.sure else " (likely)"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
-        values = [_short(one) for one in (self.before, self.after)]
+        values = [_short(side) for side in (self.before, self.after)]
         moved = f": {' -> '.join(values)}" if any(values) else ""
         if self.kind in ("tool_added", "tool_removed"):
             moved = ""
@@ -135,8 +135,8 @@ class ToolChange(msgspec.Struct, frozen=True):
 def _short(value: Any) -> str:
     if value is None:
         return "none"
-    said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return said if len(said) <= 40 else f"{said[:37]}..."
+    written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return written if len(written) <= 40 else f"{written[:37]}..."
 
 
 def worst_severity(changes: Iterable[ToolChange]) -> Severity | None:
@@ -148,8 +148,8 @@ def worst_severity(changes: Iterable[ToolChange]) -> Severity | None:
     Returns:
         "breaking", "maybe" or "harmless"; None where nothing changed.
     """
-    found = {change.severity for change in changes}
-    return next((one for one in reversed(SEVERITIES) if one in found), None)
+    severities = {change.severity for change in changes}
+    return next((severity for severity in reversed(SEVERITIES) if severity in severities), None)
 
 
 def changes_between(
@@ -189,8 +189,8 @@ def _changes(
         if same(source.raw, target.raw):
             continue
         unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
-        found = list(_differences(source, target, answers.params.get(old, {}), unsure))
-        for one in found or _unnamed(source, target):
+        named = list(_differences(source, target, answers.params.get(old, {}), unsure))
+        for one in named or _unnamed(source, target):
             certain = sure and one.sure
             yield ToolChange(
                 one.kind, old, new, one.severity, one.where, one.before, one.after, certain
@@ -198,17 +198,17 @@ def _changes(
 
 
 def _rearranged(answers: Answers) -> Iterator[ToolChange]:
-    """Tools that are no longer one to one with another, or that came or went."""
-    for new, one in answers.merged.items():
-        kind = "tool_dispatched" if one.arguments else "tool_merged"
-        for value, old in one.tools.items():
-            yield ToolChange(kind, old, new, "breaking", one.by, None, value)
-    for old, one in answers.split.items():
-        for new, value in one.tools.items():
-            yield ToolChange("tool_split", old, new, "breaking", one.by, value, None)
+    """Tools that were merged, split, added or removed."""
+    for new, mapping in answers.merged.items():
+        kind = "tool_dispatched" if mapping.arguments else "tool_merged"
+        for value, old in mapping.tools.items():
+            yield ToolChange(kind, old, new, "breaking", mapping.by, None, value)
+    for old, mapping in answers.split.items():
+        for new, value in mapping.tools.items():
+            yield ToolChange("tool_split", old, new, "breaking", mapping.by, value, None)
     for old in answers.removed:
         yield ToolChange("tool_removed", old, "", "breaking")
-    finders = [one.finder for one in answers.merged.values() if one.finder]
+    finders = [mapping.finder for mapping in answers.merged.values() if mapping.finder]
     for new in dict.fromkeys([*finders, *answers.added]):
         yield ToolChange("tool_added", "", new, "harmless")
 
@@ -216,11 +216,11 @@ def _rearranged(answers: Answers) -> Iterator[ToolChange]:
 def _differences(
     old: Source, new: Source, moved: Mapping[str, str], doubtful: frozenset[str]
 ) -> Iterator[Difference]:
-    """What differs between two documents of one tool, its name apart."""
-    yield from told("", old.raw.get("description"), new.raw.get("description"))
+    """The differences between two documents of one tool, apart from its name."""
+    yield from text_differences("", old.raw.get("description"), new.raw.get("description"))
     was, now = flattened(old.inputs), flattened(new.inputs)
     refuses = now.get("additionalProperties") is False
-    olds, news = ({p.name: p for p in each.tool.params} for each in (old, new))
+    olds, news = ({p.name: p for p in side.tool.params} for side in (old, new))
     yield from members("", olds, news, moved, refuses, doubtful)
     if refuses != (was.get("additionalProperties") is False):
         kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
@@ -244,20 +244,20 @@ def _differences(
 
 
 def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What arguments that are not declared may be, as far as a schema says so."""
-    said = schema.get("additionalProperties")
-    return said if isinstance(said, Mapping) else {}
+    """The schema of undeclared arguments, if there is one."""
+    further = schema.get("additionalProperties")
+    return further if isinstance(further, Mapping) else {}
 
 
 def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
-    """One difference where a tool differs in nothing that is named, but in what is read or asked.
+    """One change for a tool that differs only in parts that are not compared by name.
 
-    Such as an example or a title inside of its schema, or the order of its choices. Another way to
-    write the same schema is none.
+    Such parts are an example or a title inside its schema, or the order of choices. Another way
+    to write the same schema is no change.
     """
     was, now = ({**one.raw, "name": "", "inputSchema": one.inputs} for one in (old, new))
     reads = [*texts_of(was)] == [*texts_of(now)]
-    if not reads or asked(inlined(old.inputs, old.inputs)) != asked(
+    if not reads or demands(inlined(old.inputs, old.inputs)) != demands(
         inlined(new.inputs, new.inputs)
     ):
         first, second = ({"inputSchema": one.inputs} for one in (old, new))
@@ -265,7 +265,7 @@ def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
 
 
 def _hints(old: Any, new: Any) -> Iterator[Difference]:
-    """Hints that differ; "maybe" where a tool that only read says now that it writes."""
+    """Changed hints; "maybe" if a read-only tool now says that it writes."""
     was, now = (dict(one) if isinstance(one, Mapping) else {} for one in (old, new))
     first, second = (one.pop("title", None) for one in (was, now))
     if first != second:
@@ -294,15 +294,15 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         gone = [line[2:].lstrip(".") for line in lines if line.startswith("-")]
         come = [line[2:].lstrip(".") for line in lines if line.startswith("+")]
         others = [
-            one
-            for one in differences("", inlined(old, old), inlined(new, new))
-            if one.kind not in _CAME_OR_WENT
+            difference
+            for difference in differences("", inlined(old, old), inlined(new, new))
+            if difference.kind not in _CAME_OR_WENT
         ]
         # What is looser for a caller is less sure for a reader, so only texts are harmless here.
         texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
         hard: Severity = "harmless" if come and not gone and texts else "maybe"
-        before: Any = [*gone, *_valued((one, one.before) for one in others)]
-        after: Any = [*come, *_valued((one, one.after) for one in others)]
+        before: Any = [*gone, *_valued((difference, difference.before) for difference in others)]
+        after: Any = [*come, *_valued((difference, difference.after) for difference in others)]
         if not before and not after:  # a title, or something else that has no name here
             before, after = old, new
         yield Difference("output_schema_changed", "", before or None, after or None, hard)
@@ -318,10 +318,10 @@ _CAME_OR_WENT = (
 
 
 def _valued(sides: Iterable[tuple[Difference, Any]]) -> Iterator[str]:
-    """One side of some differences, each with its place, but for those that have nothing there."""
-    for one, value in sides:
-        said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        if one.kind in ("parameter_required", "parameter_optional"):
-            said = "required" if value else "optional"
-        if value is not None and said:
-            yield f"{one.where}: {said}" if one.where else said
+    """One side of some differences, each with its path, without the empty ones."""
+    for difference, value in sides:
+        shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        if difference.kind in ("parameter_required", "parameter_optional"):
+            shown = "required" if value else "optional"
+        if value is not None and shown:
+            yield f"{difference.where}: {shown}" if difference.where else shown

@@ -1,4 +1,4 @@
-"""What a release costs an agent: the drift as shifts, and the drop under exactly them.
+"""What a release costs an agent: the drift as shifts, and the drop in accuracy under them.
 
 The whole release is one shift, its new wording alone another, so that each has its own loss.
 Both are made as `toolshift shift from-diff --yes` makes them.
@@ -28,7 +28,7 @@ from toolshift.shifts.release.resolve import pairs_of, settle
 
 RELEASE, WORDING = "release", "wording"
 FEW = 10
-"""Tasks below which the sentence says that there are few."""
+"""Below this number of tasks the sentence says that there are few."""
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def write_shifts(before: Side, after: Side, folder: Path) -> list[str]:
 
 
 def with_wording(before: Side, after: Side, answers: Answers) -> Side:
-    """The old tools in the new words."""
+    """The old tools with the new descriptions."""
     olds, news = before.toolbox(), after.toolbox()
     pairs = pairs_of(answers, olds, news)
     counts = Counter(old for old, _ in pairs) + Counter(f"\n{new}" for _, new in pairs)
@@ -97,22 +97,22 @@ def _reworded(
     old: Mapping[str, Any], new: Mapping[str, Any], moved: Mapping[str, str] = {}
 ) -> dict[str, Any]:
     """An object with the descriptions of another, and so on inside of what both have."""
-    found = dict(old)
+    reworded = dict(old)
     if isinstance(old.get("description"), str) and isinstance(new.get("description"), str):
-        found["description"] = new["description"]
+        reworded["description"] = new["description"]
     for key in ("inputSchema", "items"):
         if isinstance(old.get(key), Mapping) and isinstance(new.get(key), Mapping):
-            found[key] = _reworded(old[key], new[key], moved)
+            reworded[key] = _reworded(old[key], new[key], moved)
     mine, theirs = old.get("properties"), new.get("properties")
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-        found["properties"] = {
+        reworded["properties"] = {
             name: _reworded(inner, theirs[moved.get(name) or name])
             if isinstance(inner, Mapping)
             and isinstance(theirs.get(moved.get(name) or name), Mapping)
             else inner
             for name, inner in mine.items()
         }
-    return found
+    return reworded
 
 
 # -- the cost --------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def costs_of(
 
 
 def _using(plan: Plan, tools: frozenset[str]) -> frozenset[str]:
-    """The tasks of which the oracle's clean calls are of such tools."""
+    """The tasks in which the oracle calls one of these tools."""
     return frozenset(
         cell.lineage
         for cell in plan.cells
@@ -238,15 +238,15 @@ def _number(count: int, noun: str) -> str:
 
 
 def cost_in_words(cost: Cost, changes: Sequence[ToolChange]) -> str:
-    """The verdict in one sentence."""
+    """The cost in one sentence."""
     lead = f"This release {release_in_words(changes)}"
     if isnan(cost.drop.estimate):
         return f"{lead}: nothing can be said of {cost.agent}, for no task was scored in both arms."
     place = f"the {_tasks(cost.using, 'use')} what changed" if cost.using else _tasks(cost.tasks)
-    said = f"{lead}: {cost.agent} {_lost(cost.drop)} on {place}"
+    sentence = f"{lead}: {cost.agent} {_lost(cost.drop)} on {place}"
     if cost.wording is not None:
-        said += f"; the new descriptions alone: {_alone(cost.wording)}"
-    return f"{said}."
+        sentence += f"; the new descriptions alone: {_alone(cost.wording)}"
+    return f"{sentence}."
 
 
 def _lost(drop: Interval) -> str:
@@ -256,14 +256,14 @@ def _lost(drop: Interval) -> str:
         flipped = Interval(-drop.estimate, -drop.high, -drop.low, drop.method, drop.n)
         return f"gains {_points(flipped)}"
     few = f"; {_tasks(drop.n)} can show only a large loss" if drop.n < FEW else ""
-    said = "has no significant loss"
+    loss = "has no significant loss"
     if drop.estimate == 0:
-        said = "loses nothing that can be told" if few else "loses nothing"
-    return f"{said} ({_points(drop)}{few})"
+        loss = "shows no loss" if few else "loses nothing"
+    return f"{loss} ({_points(drop)}{few})"
 
 
 def _tasks(count: int, verb: str = "") -> str:
-    """A number of tasks, and what they do."""
+    """A number of tasks in words, with what they do."""
     one = count == 1
     does = f" that {verb}{'s' if one else ''}" if verb else ""
     return f"{count} task{'' if one else 's'}{does}"

@@ -1,4 +1,4 @@
-"""What tools say of their effect, and where two of them say something different.
+"""What tools say about their effect, and whether two of them say something different.
 
 Texts are compared by the words that only one of them has. Two texts **contradict** each other where
 such words are opposites ("open" and "close", "lock" and "unlock"), or one denies what the other
@@ -14,141 +14,19 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from toolshift.interop.tools import Source
+from toolshift.reading.words import NEGATIVE, OPPOSITES
 from toolshift.shifts.release.match import said_effect, verb, words
 
-_OPPOSED = (
-    ("add", "remove"),
-    ("add", "delete"),
-    ("add", "subtract"),
-    ("create", "delete"),
-    ("create", "remove"),
-    ("insert", "delete"),
-    ("set", "unset"),
-    ("set", "clear"),
-    ("set", "reset"),
-    ("open", "close"),
-    ("start", "stop"),
-    ("begin", "end"),
-    ("start", "end"),
-    ("pause", "resume"),
-    ("suspend", "resume"),
-    ("activate", "deactivate"),
-    ("lock", "unlock"),
-    ("enable", "disable"),
-    ("allow", "deny"),
-    ("allow", "block"),
-    ("block", "unblock"),
-    ("ban", "unban"),
-    ("mute", "unmute"),
-    ("grant", "revoke"),
-    ("subscribe", "unsubscribe"),
-    ("follow", "unfollow"),
-    ("like", "unlike"),
-    ("pin", "unpin"),
-    ("star", "unstar"),
-    ("publish", "unpublish"),
-    ("mount", "unmount"),
-    ("register", "unregister"),
-    ("register", "deregister"),
-    ("install", "uninstall"),
-    ("archive", "restore"),
-    ("archive", "unarchive"),
-    ("delete", "restore"),
-    ("hide", "show"),
-    ("book", "cancel"),
-    ("confirm", "cancel"),
-    ("schedule", "cancel"),
-    ("approve", "reject"),
-    ("accept", "reject"),
-    ("accept", "decline"),
-    ("push", "pull"),
-    ("send", "receive"),
-    ("send", "unsend"),
-    ("import", "export"),
-    ("upload", "download"),
-    ("encrypt", "decrypt"),
-    ("encode", "decode"),
-    ("compress", "decompress"),
-    ("increase", "decrease"),
-    ("increment", "decrement"),
-    ("raise", "lower"),
-    ("buy", "sell"),
-    ("borrow", "return"),
-    ("lend", "borrow"),
-    ("credit", "debit"),
-    ("charge", "refund"),
-    ("pay", "refund"),
-    ("deposit", "withdraw"),
-    ("attach", "detach"),
-    ("connect", "disconnect"),
-    ("link", "unlink"),
-    ("bind", "unbind"),
-    ("assign", "unassign"),
-    ("merge", "split"),
-    ("join", "leave"),
-    ("login", "logout"),
-    ("upgrade", "downgrade"),
-    ("promote", "demote"),
-    ("commit", "rollback"),
-    ("apply", "revert"),
-    ("do", "undo"),
-    ("increase", "reduce"),
-    ("raise", "reduce"),
-    ("hire", "fire"),
-    ("win", "lose"),
-    ("on", "off"),
-    ("up", "down"),
-    ("in", "out"),
-    ("public", "private"),
-    ("internal", "external"),
-    ("min", "max"),
-    ("minimum", "maximum"),
-    ("least", "most"),
-    ("lower", "upper"),
-    ("before", "after"),
-    ("since", "until"),
-    ("older", "newer"),
-    ("oldest", "newest"),
-    ("first", "last"),
-    ("next", "previous"),
-    ("asc", "desc"),
-    ("ascending", "descending"),
-    ("include", "exclude"),
-    ("from", "to"),
-    ("source", "target"),
-    ("source", "destination"),
-    ("src", "dst"),
-    ("sender", "receiver"),
-    ("sender", "recipient"),
-    ("payer", "payee"),
-    ("origin", "destination"),
-    ("parent", "child"),
-    ("left", "right"),
-    ("dev", "prod"),
-    ("test", "prod"),
-    ("staging", "prod"),
-    ("staging", "production"),
-    ("test", "production"),
-    ("test", "live"),
-    ("sandbox", "live"),
-    ("sandbox", "production"),
-    ("draft", "final"),
-    ("old", "new"),
-    ("all", "one"),
-    ("free", "paid"),
-    ("gross", "net"),
-    ("lat", "lon"),
-    ("lat", "lng"),
-    ("latitude", "longitude"),
-)
-
 _OPPOSITES: dict[str, set[str]] = defaultdict(set)
-for _one, _other in _OPPOSED:
+for _one, _other in OPPOSITES:
     _OPPOSITES[_one].add(_other)
     _OPPOSITES[_other].add(_one)
 _PREFIXES = ("un", "de", "dis", "in", "non", "im", "anti")
-_DENIALS = frozenset(words("not no never without except excluding non none isn don doesn t"))
-_NEGATIONS = frozenset(words("not no never without except excluding non none nor cannot"))
+_EXCLUDES = frozenset(("no", "non", "except", "excluding"))
+_NEGATIONS = _EXCLUDES | {*NEGATIVE} - {"neither", "nothing", "nobody"}
+"""Words that turn what a tool says of its effect; "returns nothing" turns nothing."""
+_DENIALS = _NEGATIONS - {"nor", "cannot"} | {"isn", "don", "doesn", "t"}
+"""The same for words that are split at apostrophes: "don't" is "don" and "t"."""
 _SHORTENED = re.compile(r"n['\u2019]t\b")
 _DATES = re.compile(r"\b[ymdhs]{1,4}(?:[-/.:]%?[ymdhs]{1,4})+\b", re.IGNORECASE)
 """How a date or a time is written, such as MM/DD/YYYY or %d.%m.%y."""
@@ -162,7 +40,7 @@ _EFFECTS = tuple(
         "capture charge settle collect",
     )
 )
-"""Verbs by what becomes of a thing: it goes, is kept, is only tried, gets out, or is taken. Two of
+"""Verbs by effect: delete, keep, only try, send out, or charge. Two of
 one set may say the same; two of different sets do not."""
 _SCOPE = frozenset(
     words(
@@ -174,7 +52,7 @@ _SCOPE = frozenset(
 
 _ENDINGS = ("s", "es", "d", "ed", "r", "er", "ing")
 SHORTEST = 4
-"""Letters of a word that is taken to be no form of another one."""
+"""The least letters of a word that may be a form of another one."""
 _UNITS = frozenset(
     words(
         "eur usd gbp jpy chf cny cents cent euro euros dollar dollars km m cm mm metre metres "
@@ -204,7 +82,7 @@ _SIDE_EFFECT = re.compile(
 
 
 def only_reads(source: Source) -> bool:
-    """Whether a tool says that it only reads: by hints, or by its name with nothing against it."""
+    """Whether a tool is read-only by its hints, or by its name if nothing contradicts it."""
     effect, hinted = said_effect(source)
     if effect != "read" or hinted:
         return effect == "read"
@@ -213,19 +91,19 @@ def only_reads(source: Source) -> bool:
 
 
 def _effect_told(source: Source) -> str | None:
-    """What the description alone says of the effect."""
+    """The effect by the description alone."""
     return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]
 
 
 def opposed(was: Source, now: Source) -> bool:
     """Whether a tool does something else than another one, or may do more harm."""
     first, second = said_effect(was)[0], said_effect(now)[0]
-    told, said = _effect_told(was), _effect_told(now)
-    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+    was_said, now_says = _effect_told(was), _effect_told(now)
+    if {"read", "write"} <= {first, second} or {"read", "write"} <= {was_said, now_says}:
         return True
     if _destroys(was) is False and _destroys(now) is True:
         return True
-    mine, theirs = (f"{each.tool.name} {each.tool.description}" for each in (was, now))
+    mine, theirs = (f"{source.tool.name} {source.tool.description}" for source in (was, now))
     if contradict(mine, theirs) or contradict(was.tool.name, now.tool.name):
         return True
     reads = only_reads(was) and only_reads(now)
@@ -233,10 +111,10 @@ def opposed(was: Source, now: Source) -> bool:
 
 
 def _destroys(source: Source) -> bool | None:
-    """What a tool says of whether it destroys; None where it says nothing."""
+    """Whether a tool says that it is destructive; None if it does not say."""
     hints = source.raw.get("annotations")
-    said = hints.get("destructiveHint") if isinstance(hints, Mapping) else None
-    return said if isinstance(said, bool) else None
+    hint = hints.get("destructiveHint") if isinstance(hints, Mapping) else None
+    return hint if isinstance(hint, bool) else None
 
 
 def names_another_effect(one: str, other: str) -> bool:
@@ -256,8 +134,8 @@ def contradict(one: str, other: str) -> bool:
     mine, theirs = _own_words(one, other)
     if (mine & _DENIALS) != (theirs & _DENIALS):
         return True
-    said, told = (_with_stems(words(text)) for text in (one, other))
-    return _opposite(_with_stems(mine) - told, _with_stems(theirs) - said)
+    my_words, their_words = (_with_stems(words(text)) for text in (one, other))
+    return _opposite(_with_stems(mine) - their_words, _with_stems(theirs) - my_words)
 
 
 def differently_meant(one: str, other: str) -> bool:
@@ -290,7 +168,7 @@ _NAMED_UNITS = frozenset(_singular(unit) for unit in _UNITS if len(unit) > 1)
 
 
 def _negations(text: str) -> int:
-    """How many there are; "don't" is one as "do not" is."""
+    """The number of negations; "don't" counts like "do not"."""
     return sum(word in _NEGATIONS for word in words(_SHORTENED.sub(" not", text)))
 
 
@@ -299,7 +177,7 @@ def _dates(text: str) -> set[str]:
 
 
 def substituted(one: str, other: str) -> bool:
-    """Whether both of two texts have words of their own that tell something."""
+    """Whether each of two texts has content words that the other lacks."""
     mine, theirs = _own_words(one, other)
     return bool(mine - _FILLING) and bool(theirs - _FILLING)
 
@@ -322,10 +200,10 @@ def _denied(some: Set[str], others: Set[str]) -> bool:
     return any(prefix + word in others for word in some if len(word) > 2 for prefix in _PREFIXES)
 
 
-def _with_stems(found: Iterable[str]) -> set[str]:
+def _with_stems(some: Iterable[str]) -> set[str]:
     """Words, and what they may be forms of: "enable" beside "enabled"."""
     return {
         word.removesuffix(ending)
-        for word in found
+        for word in some
         for ending in ("", *(_ENDINGS if len(word) > SHORTEST else ()))
     }

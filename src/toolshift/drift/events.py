@@ -1,4 +1,4 @@
-"""What drifted, as typed events in the words of the four dimensions, and whether it matters.
+"""Drift as typed events along the four dimensions, with their severities.
 
 found = drift_events(lock, tools, calls)
 found.events, found.broken, found.signs, found.worst
@@ -20,9 +20,9 @@ from toolshift.drift.other_locks import HashLock
 from toolshift.drift.schemas import SEVERITIES, Severity
 
 INSTRUCTIONS = "instructions"
-"""The kind of an event that says that a text instructs the model."""
+"""The kind of an event for a text that instructs the model."""
 HASH_CHANGED = "hash_changed"
-"""The kind of an event that says that a part is another, and no more."""
+"""The kind of an event for a part whose hash changed, with no further detail."""
 
 
 class DriftEvent(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class DriftEvent(msgspec.Struct, frozen=True):
 
 
 class DriftReport(msgspec.Struct, frozen=True):
-    """A list of tools beside its lock.
+    """The comparison of a list of tools with its lock.
 
     Attributes:
         lock: what was locked.
@@ -75,8 +75,8 @@ class DriftReport(msgspec.Struct, frozen=True):
     @property
     def worst(self) -> Severity | None:
         """The worst severity; None where nothing drifted."""
-        found = {event.severity for event in self.events}
-        return next((one for one in reversed(SEVERITIES) if one in found), None)
+        severities = {event.severity for event in self.events}
+        return next((one for one in reversed(SEVERITIES) if one in severities), None)
 
     @property
     def instructs(self) -> bool:
@@ -86,7 +86,7 @@ class DriftReport(msgspec.Struct, frozen=True):
     @property
     def breaks_calls(self) -> bool:
         """Whether a recorded call breaks."""
-        return any(each.recorded for each in self.broken.values())
+        return any(call.recorded for call in self.broken.values())
 
     @property
     def changes(self) -> tuple[ToolChange, ...]:
@@ -106,8 +106,8 @@ def drift_report(
     events = (*_instructing(lock, tools, drift), *_events(drift, calls))
     recorded = None if calls is None else len(calls)
     breaks: Counter[str] = Counter()
-    for each in broken_calls(calls or (), lock.documents, tools) if events else ():
-        breaks[each.call.tool] += each.times
+    for refused in broken_calls(calls or (), lock.documents, tools) if events else ():
+        breaks[refused.call.tool] += refused.times
     held = {document["name"] for document in lock.documents}
     elsewhere = sum(call.tool not in held for call in calls or ())
     examples = drift.counter_examples
@@ -124,18 +124,20 @@ def hash_report(
         *(_came_or_went("tool_added", name) for name in now if name not in lock.hashes),
     ]
     for name, parts in lock.moved(tools).items():
-        said = f"{name}: something changed in {', '.join(parts)}; the lock holds only hashes of it"
+        sentence = (
+            f"{name}: something changed in {', '.join(parts)}; the lock holds only hashes of it"
+        )
         results = parts == ["outputSchema"]
         dimension = "observation" if results else "action"
-        events.append(DriftEvent(HASH_CHANGED, name, dimension, "maybe", said))
+        events.append(DriftEvent(HASH_CHANGED, name, dimension, "maybe", sentence))
     return DriftReport(lock.origin, source, tuple(events), {})
 
 
 def _came_or_went(kind: str, name: str) -> DriftEvent:
     added = kind == "tool_added"
-    said = "a tool that was not there" if added else "a tool is gone, or has another name"
+    outcome = "a tool that was not there" if added else "a tool is gone, or has another name"
     severity: Severity = "harmless" if added else "breaking"
-    return DriftEvent(kind, name, "action", severity, f"{name}: {said}")
+    return DriftEvent(kind, name, "action", severity, f"{name}: {outcome}")
 
 
 def _events(drift: Drift, calls: Sequence[RecordedCall] | None) -> Iterable[DriftEvent]:
@@ -157,7 +159,7 @@ def _events(drift: Drift, calls: Sequence[RecordedCall] | None) -> Iterable[Drif
 def _instructing(
     lock: Lock, tools: Sequence[Mapping[str, Any]], drift: Drift
 ) -> Iterable[DriftEvent]:
-    """Texts that were not there before and instruct the model, tool by tool."""
+    """New texts that instruct the model, tool by tool."""
     if not worst_severity(drift.changes):
         return
     documents = lock.documents
@@ -165,5 +167,5 @@ def _instructing(
     for tool in tools:
         name = str(tool.get("name"))
         for sign in instructions_in(texts_of(tool), known):
-            said = f"{name}: a new text may instruct the model: {sign.what}: {sign.text!r}"
-            yield DriftEvent(INSTRUCTIONS, name, "action", "breaking", said, None, None, sign)
+            sentence = f"{name}: a new text may instruct the model: {sign.what}: {sign.text!r}"
+            yield DriftEvent(INSTRUCTIONS, name, "action", "breaking", sentence, None, None, sign)

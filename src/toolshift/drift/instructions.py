@@ -61,7 +61,7 @@ SIGNS: Mapping[str, tuple[str, re.Pattern[str]]] = {
         ),
     )
 }
-"""Signs by name, each with what it says in words."""
+"""Signs by name, each with its meaning."""
 HIDDEN = "hidden"
 _ZERO = {"\u200b", "\u2060", "\ufeff", "\u180e"}
 _EXCERPT = 160
@@ -101,11 +101,11 @@ def sentences_of(texts: Iterable[str]) -> frozenset[str]:
 
 def instructions_in(texts: Iterable[str], known: frozenset[str] = frozenset()) -> tuple[Sign, ...]:
     """The signs of instructions in texts."""
-    found: dict[str, Sign] = {}
-    for sentence in (each for text in texts for each in _sentences(text)):
+    signs: dict[str, Sign] = {}
+    for sentence in (part for text in texts for part in _sentences(text)):
         for sign, what in _signs(sentence) if sentence not in known else ():
-            found.setdefault(sign, Sign(sign, what, sentence[:_EXCERPT]))
-    return tuple(found.values())
+            signs.setdefault(sign, Sign(sign, what, sentence[:_EXCERPT]))
+    return tuple(signs.values())
 
 
 def _sentences(text: str) -> list[str]:

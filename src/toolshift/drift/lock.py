@@ -36,7 +36,7 @@ from toolshift.shifts.release.inputs import Kind, Side
 
 FORMAT = 1
 _NOT_OF_OPENAI = frozenset(("title", "annotations", "outputSchema", "icons", "execution", "_meta"))
-"""What MCP says of a tool, and OpenAI's form of a tool has no place for."""
+"""The parts of an MCP tool that OpenAI's format of a tool lacks."""
 _ONLY_OF_OPENAI = frozenset(("strict",))
 
 
@@ -48,7 +48,7 @@ class LockedTool(msgspec.Struct, frozen=True):
 
 
 class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an agent's tools looked like.
+    """The tools of an agent at one time.
 
     Attributes:
         format: of the file.
@@ -108,7 +108,7 @@ class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Drift(msgspec.Struct, frozen=True, dict=True):
-    """How a list of tools differs from a lock.
+    """The differences between a list of tools and a lock.
 
     Attributes:
         changes: every change; none where nothing moved.
@@ -129,7 +129,7 @@ class Drift(msgspec.Struct, frozen=True, dict=True):
     @property
     def breaks_calls(self) -> bool:
         """Whether a call that was recorded is refused now."""
-        return any(each.recorded for each in self.counter_examples.values())
+        return any(call.recorded for call in self.counter_examples.values())
 
 
 def _keys(tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -152,7 +152,7 @@ def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind 
     """
     documents = [dict(tool) for tool in tools]
     from_mcp(documents)
-    locked = tuple(LockedTool(canonical_hash(each), each) for each in documents)
+    locked = tuple(LockedTool(canonical_hash(document), document) for document in documents)
     return Lock(FORMAT, kind, origin, _whole(locked), locked)
 
 
@@ -164,12 +164,12 @@ def lock_shown(tools: Iterable[Tool], origin: str = "") -> Lock:
 def _documented(tool: Tool) -> dict[str, Any]:
     """A tool of a world as an MCP server would list it."""
     values: dict[str, Any] = {}
-    for each in tool.returns:
+    for field in tool.returns:
         inner = values
-        for key in each.path[:-1]:
+        for key in field.path[:-1]:
             deeper = inner.setdefault(key, {"type": "object", "properties": {}})
             inner = deeper["properties"]
-        inner[each.path[-1]] = {"type": each.type}
+        inner[field.path[-1]] = {"type": field.type}
     record = {"type": "object", "properties": values}
     return {
         "name": tool.name,
@@ -181,7 +181,7 @@ def _documented(tool: Tool) -> dict[str, Any]:
 
 
 def lock_side(side: Side) -> Lock:
-    """Locks the tools of a server, a document or a file, as `read_side` has read them."""
+    """Locks the tools of a server, a document or a file that `read_side` has read."""
     return lock_tools(side.tools, side.origin, side.kind)
 
 
@@ -191,9 +191,9 @@ def _whole(tools: Sequence[LockedTool]) -> str:
 
 def write_lock(path: Path, lock: Lock) -> None:
     """Writes a lock as JSON, with a line for each value so that a diff is readable."""
-    said = json.dumps(msgspec.to_builtins(lock), indent=1, ensure_ascii=False)
+    text = json.dumps(msgspec.to_builtins(lock), indent=1, ensure_ascii=False)
     try:
-        write(path, f"{said}\n".encode())
+        write(path, f"{text}\n".encode())
     except OSError as fault:
         raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
 
@@ -248,7 +248,7 @@ def check_holds_tools(lock: Lock | HashLock, path: Path) -> None:
 
 
 def _checked(path: Path, raw: bytes) -> Lock:
-    """A lock of ours, of which every hash is right."""
+    """Reads a lock in our own format, and checks every hash."""
     try:
         lock = msgspec.json.decode(raw, type=Lock)
     except (ValueError, RecursionError) as fault:
@@ -286,23 +286,23 @@ def verify(
     now = {str(tool.get("name")): tool for tool in tools}
     if len(now) == len(tools) and same(was, now):
         return Drift((), {}, len(recorded))
-    found = changes_between(lock.documents, tools)
+    changes = changes_between(lock.documents, tools)
     examples = counter_examples(lock.documents, tools, recorded)
-    return Drift((*found, *_proven(found, examples, was, now)), examples, len(recorded))
+    return Drift((*changes, *_proven(changes, examples, was, now)), examples, len(recorded))
 
 
 def _proven(
-    found: Iterable[ToolChange],
+    changes: Iterable[ToolChange],
     examples: Mapping[str, BrokenCall],
     was: Mapping[str, Any],
     now: Mapping[str, Any],
 ) -> Iterator[ToolChange]:
-    """A breaking change for each tool of which a call is refused, and whose changes do not say so.
+    """Adds a breaking change for each tool that refuses a call although no change says so.
 
     Schemas can say more than is compared by name; a call that is refused is proof.
     """
-    broken = {change.old for change in found if change.severity == "breaking"}
-    for name, each in examples.items():
+    broken = {change.old for change in changes if change.severity == "breaking"}
+    for name, example in examples.items():
         if name not in broken:
             first, second = (side.get(name, {}).get("inputSchema") for side in (was, now))
-            yield ToolChange("schema_changed", name, name, "breaking", each.where, first, second)
+            yield ToolChange("schema_changed", name, name, "breaking", example.where, first, second)

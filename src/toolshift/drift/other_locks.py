@@ -1,4 +1,4 @@
-"""The locks of other tools, as they write them; which parts of a tool each holds.
+"""Reads lock files of other programs; each holds some parts of a tool.
 
 tool                 file                    holds
 mcp-diff             mcp-schema.lock         name, description, inputSchema
@@ -51,8 +51,8 @@ class HashLock(msgspec.Struct, frozen=True):
     hashes: dict[str, dict[str, str]]
 
     def moved(self, tools: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-        """Which parts of which tools have another hash."""
-        found = {}
+        """The parts of each tool whose hash changed."""
+        changed = {}
         for tool in tools:
             locked = self.hashes.get(str(tool.get("name")), {})
             parts = [
@@ -61,8 +61,8 @@ class HashLock(msgspec.Struct, frozen=True):
                 if canonical_hash(_ABSENT[part] if tool.get(part) is None else tool[part]) != known
             ]
             if parts:
-                found[str(tool["name"])] = parts
-        return found
+                changed[str(tool["name"])] = parts
+        return changed
 
 
 _ABSENT: Mapping[str, Any] = {
@@ -71,11 +71,11 @@ _ABSENT: Mapping[str, Any] = {
     "annotations": None,
     "outputSchema": None,
 }
-"""What mcp-warden hashes where a tool does not have a part."""
+"""What mcp-warden hashes if a tool lacks a part."""
 
 
 def recorded_parts(tool: Mapping[str, Any], recorded: Sequence[str]) -> dict[str, Any]:
-    """What a lock would hold of a tool."""
+    """The parts of a tool that a lock would hold."""
     if not recorded:
         return dict(tool)
     return {
@@ -166,4 +166,4 @@ _READERS: tuple[
     (("version", "created_at", "tools"), _mcp_diff),
     (("format", "server", "tools"), _contract),
 )
-"""The keys by which a file is known, and what reads it."""
+"""The keys that identify a format, and its reader."""

@@ -34,12 +34,12 @@ def sarif(report: DriftReport, path: str, content: str, version: str) -> dict[st
 
 def _lines(content: str) -> Mapping[str, int]:
     """The line of each tool in a lock file: where its name stands."""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for number, line in enumerate(content.splitlines(), 1):
         named = re.match(r'^ {4}"name": "([^"\\]+)"', line)
         if named:
-            found.setdefault(named[1], number)
-    return found
+            lines.setdefault(named[1], number)
+    return lines
 
 
 def _result(

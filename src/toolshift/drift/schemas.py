@@ -24,8 +24,8 @@ from toolshift.shifts.release.match import alike_params, pair, words
 Severity = Literal["harmless", "maybe", "breaking"]
 SEVERITIES: tuple[Severity, ...] = ("harmless", "maybe", "breaking")
 _ALL = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
-_LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
-_MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _EXACT = ("pattern", "multipleOf", "uniqueItems", "format")
 SAID = ("description", "title", "default", "examples", "$schema", "deprecated", "$comment")
 _SAFE = 2**53 - 1
@@ -49,7 +49,7 @@ class Difference:
 
 
 def wording(before: str, after: str) -> str:
-    """How far a text was changed."""
+    """How much a text was changed."""
     if before == after:
         return ""
     if not before.strip() or not after.strip():
@@ -64,7 +64,7 @@ def wording(before: str, after: str) -> str:
 _MATTERS = ("rewritten", "removed")
 
 
-def told(where: str, before: Any, after: Any) -> Iterator[Difference]:
+def text_differences(where: str, before: Any, after: Any) -> Iterator[Difference]:
     """The difference between two descriptions, of a tool (`where` is "") or of a value."""
     first, second = (one if isinstance(one, str) else "" for one in (before, after))
     how = wording(first, second)
@@ -115,10 +115,14 @@ def members(
                 yield Difference("parameter_added", lead + name, None, kind, "harmless")
 
 
-def _unreached(found: Iterator[Difference]) -> Iterator[Difference]:
-    """Differences that no old call meets, for it says the old name: none breaks one by itself."""
-    for one in found:
-        yield replace(one, severity="maybe") if one.severity == "breaking" else one
+def _unreached(nested: Iterator[Difference]) -> Iterator[Difference]:
+    """Differences below a rename: no old call reaches them, so they break nothing by themselves."""
+    for difference in nested:
+        yield (
+            replace(difference, severity="maybe")
+            if difference.severity == "breaking"
+            else difference
+        )
 
 
 def differences(
@@ -127,17 +131,17 @@ def differences(
     """The differences between two schemas of one value."""
     if same(old, new) or depth > _DEEPEST:
         return
-    found = [
+    named = [
         *_types(where, old, new),
         *_choices(where, old, new),
         *_limits(where, old, new),
         *_inside(where, old, new, depth),
     ]
-    yield from found
+    yield from named
     yield from _defaults(where, old, new)
-    yield from told(where, old.get("description"), new.get("description"))
-    if all(one.kind.startswith(("description_", "default_")) for one in found):
-        was, now = asked(old), asked(new)
+    yield from text_differences(where, old.get("description"), new.get("description"))
+    if all(difference.kind.startswith(("description_", "default_")) for difference in named):
+        was, now = demands(old), demands(new)
         if was != now:
             yield Difference("schema_changed", where, *_unlike(was, now), "maybe")
 
@@ -146,7 +150,7 @@ def differences(
 
 
 def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a value may be, each as a schema; the schema itself where it is one thing."""
+    """The alternatives of a schema; the schema itself if it has none."""
     listed = [schema.get(key) for key in ("anyOf", "oneOf")]
     parts = [
         part
@@ -155,7 +159,7 @@ def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         for part in several
         if isinstance(part, Mapping)
     ]
-    return [one for part in parts for one in _alternatives(part)] or [schema]
+    return [alternative for part in parts for alternative in _alternatives(part)] or [schema]
 
 
 _KINDS: Mapping[type, str] = {
@@ -171,34 +175,34 @@ _KINDS: Mapping[type, str] = {
 
 def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
     """The types that a schema takes; an integer is a number."""
-    found: set[str] = set()
+    kinds: set[str] = set()
     for part in _alternatives(schema):
-        said = part.get("type", schema.get("type"))
+        declared = part.get("type", schema.get("type"))
         listed = _listed(part)
-        if isinstance(said, str):
-            found.add(said)
-        elif isinstance(said, list):
-            found.update(map(str, said))
+        if isinstance(declared, str):
+            kinds.add(declared)
+        elif isinstance(declared, list):
+            kinds.update(map(str, declared))
         elif listed is not None:
-            found.update(_KINDS.get(type(one), "object") for one in listed)
+            kinds.update(_KINDS.get(type(value), "object") for value in listed)
         elif "properties" in part:
-            found.add("object")
+            kinds.add("object")
         else:
-            found |= _ALL
-    return frozenset(found | ({"integer"} if "number" in found else set()))
+            kinds |= _ALL
+    return frozenset(kinds | ({"integer"} if "number" in kinds else set()))
 
 
 def _types(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
     was, now = _kinds(old), _kinds(new)
     if was == now:
         return
-    said, says = kind_of(old), kind_of(new)
+    old_kind, new_kind = kind_of(old), kind_of(new)
     if was < now:
-        yield Difference("type_widened", where, said, says, "harmless")
+        yield Difference("type_widened", where, old_kind, new_kind, "harmless")
     elif now < was:
-        yield Difference("type_narrowed", where, said, says, "breaking")
+        yield Difference("type_narrowed", where, old_kind, new_kind, "breaking")
     else:
-        yield Difference("type_changed", where, said, says, "breaking")
+        yield Difference("type_changed", where, old_kind, new_kind, "breaking")
 
 
 def _listed(schema: Mapping[str, Any]) -> list[Any] | None:
@@ -209,24 +213,24 @@ def _listed(schema: Mapping[str, Any]) -> list[Any] | None:
 
 def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
     """The values that a schema takes; None where they are not listed. Null is left to the types."""
-    found: list[Any] = []
+    values: list[Any] = []
     for part in _alternatives(schema):
         listed = _listed(part)
         if listed is None:
             if part.get("type") == "null":
                 continue
             return _listed(schema)
-        found += [one for one in listed if one is not None]
-    return _without(found, []) or None
+        values += [value for value in listed if value is not None]
+    return _without(values, []) or None
 
 
 def _without(some: list[Any], others: list[Any]) -> list[Any]:
     """The values that are not among others, each once."""
-    found: list[Any] = []
-    for one in some:
-        if not any(same(one, other) for other in (*others, *found)):
-            found.append(one)
-    return found
+    rest: list[Any] = []
+    for value in some:
+        if not any(same(value, other) for other in (*others, *rest)):
+            rest.append(value)
+    return rest
 
 
 def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
@@ -275,12 +279,12 @@ _WITHIN = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -
 
 def _of_whole_numbers(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The limits of an integer as the first values within: above 0 is from 1."""
-    found = dict(schema)
+    limits = dict(schema)
     for key, (within, step) in _WITHIN.items():
-        limit = found.get(key)
-        if within not in found and isinstance(limit, int) and not isinstance(limit, bool):
-            found[within] = found.pop(key) + step
-    return found
+        limit = limits.get(key)
+        if within not in limits and isinstance(limit, int) and not isinstance(limit, bool):
+            limits[within] = limits.pop(key) + step
+    return limits
 
 
 def _limit(schema: Mapping[str, Any], key: str) -> Any:
@@ -294,7 +298,7 @@ def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
     was, now = _core(old), _core(new)
     if _kinds(old) <= {"integer", "null"}:  # an old value is a whole number, whatever the new are
         was, now = _of_whole_numbers(was), _of_whole_numbers(now)
-    for key in (*_LEAST, *_MOST, *_EXACT):
+    for key in (*_LOWER, *_UPPER, *_EXACT):
         before, after = _limit(was, key), _limit(now, key)
         if before == after:
             continue
@@ -319,7 +323,7 @@ def _tighter(key: str, before: Any, after: Any) -> str:
     numbers = isinstance(before, int | float) and isinstance(after, int | float)
     if key in _EXACT or not numbers:
         return "tightened"
-    return "tightened" if (after > before) == (key in _LEAST) else "loosened"
+    return "tightened" if (after > before) == (key in _LOWER) else "loosened"
 
 
 def _closed(schema: Mapping[str, Any]) -> bool:
@@ -327,7 +331,7 @@ def _closed(schema: Mapping[str, Any]) -> bool:
 
 
 def _has_members(*schemas: Mapping[str, Any]) -> bool:
-    return all(isinstance(one.get("properties"), Mapping) for one in schemas)
+    return all(isinstance(schema.get("properties"), Mapping) for schema in schemas)
 
 
 # -- what is inside --------------------------------------------------------------------------------
@@ -344,8 +348,8 @@ def _inside(
         yield from differences(f"{where}.*", first, second, depth + 1)
     mine, theirs = _members(old), _members(new)
     if (mine or theirs) and _both("object", old, new):
-        gone = {name: one for name, one in mine.items() if name not in theirs}
-        come = {name: one for name, one in theirs.items() if name not in mine}
+        gone = {name: param for name, param in mine.items() if name not in theirs}
+        come = {name: param for name, param in theirs.items() if name not in mine}
         guesses = pair(gone, come, alike_params)
         moved = {guess.old: guess.new for guess in guesses}
         doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
@@ -359,9 +363,9 @@ def _both(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def _further(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What members that are not declared may be; None where they are refused."""
-    said = _core(schema).get("additionalProperties", True)
-    return None if said is False else said if isinstance(said, Mapping) else {}
+    """The schema of undeclared members; None if they are refused."""
+    further = _core(schema).get("additionalProperties", True)
+    return None if further is False else further if isinstance(further, Mapping) else {}
 
 
 def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
@@ -374,23 +378,23 @@ def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
 def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
     """The declared members of an object, over its alternatives; required where all require it."""
     parts = [one for one in _alternatives(schema) if isinstance(one.get("properties"), Mapping)]
-    found: dict[str, Param] = {}
+    declared: dict[str, Param] = {}
     for part in parts:
         for name, inner in part["properties"].items():
             required = all(
-                isinstance(each.get("required"), list) and name in each["required"]
-                for each in parts
+                isinstance(alternative.get("required"), list) and name in alternative["required"]
+                for alternative in parts
             )
             schema = dict(inner) if isinstance(inner, Mapping) else {}
-            found.setdefault(name, Param(name, name, schema, required))
-    return found
+            declared.setdefault(name, Param(name, name, schema, required))
+    return declared
 
 
 # -- what is compared as a whole -------------------------------------------------------------------
 
 
-def asked(schema: Any) -> dict[bytes, Any]:
-    """What a schema asks of a value, in one form, so that two can be compared.
+def demands(schema: Any) -> dict[bytes, Any]:
+    """Normalises the constraints of a schema, so that two can be compared.
 
     Texts and defaults are left out. `["string", "null"]` and `anyOf` of the two are the same, and
     so are `const` and a choice of one.
@@ -399,8 +403,8 @@ def asked(schema: Any) -> dict[bytes, Any]:
         return {JSON.encode(schema): schema}
     outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
     parts = [part if part is schema else {**outer, **part} for part in _alternatives(schema)]
-    found = [one for part in parts for one in _one_by_one(part)]
-    return {SORTED.encode(one): one for one in sorted(found, key=SORTED.encode)}
+    alternatives = [demand for part in parts for demand in _one_by_one(part)]
+    return {SORTED.encode(demand): demand for demand in sorted(alternatives, key=SORTED.encode)}
 
 
 def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -410,18 +414,18 @@ def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"type": "null"} if one is None else {"enum": [one]} for one in listed]
     kinds = kind if isinstance(kind, list) else [kind] if kind else []
     kinds = kinds or (["object"] if "properties" in part else [])
-    if kinds and all(each in ("integer", "null") for each in kinds):
+    if kinds and all(type_name in ("integer", "null") for type_name in kinds):
         part = _of_whole_numbers(part)
     whole = {
         key: _asked_by(key, value)
         for key, value in part.items()
         if key not in (*SAID, "type") and not _asks_nothing(key, value)
     }
-    return [{**whole, "type": each} for each in kinds] or [whole]
+    return [{**whole, "type": type_name} for type_name in kinds] or [whole]
 
 
 def _asks_nothing(key: str, value: Any) -> bool:
-    """Whether a keyword with this value takes everything."""
+    """Whether a keyword with this value allows everything."""
     if key in ("additionalProperties", "items", "propertyNames") and value in (True, {}):
         return True
     if key in ("properties", "required"):
@@ -433,16 +437,16 @@ def _asked_by(key: str, value: Any) -> Any:
     if key == "required" and isinstance(value, list):
         return sorted(map(str, value))
     if key in ("properties", "patternProperties") and isinstance(value, Mapping):
-        return {name: list(asked(one).values()) for name, one in value.items()}
+        return {name: list(demands(one).values()) for name, one in value.items()}
     if isinstance(value, Mapping):
-        return list(asked(value).values())
+        return list(demands(value).values())
     if isinstance(value, list):
-        return [list(asked(one).values()) if isinstance(one, Mapping) else one for one in value]
+        return [list(demands(one).values()) if isinstance(one, Mapping) else one for one in value]
     return value
 
 
 def _unlike(was: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> tuple[Any, Any]:
-    """What only one of two schemas asks; of a single alternative the keywords that differ."""
+    """The constraints of only one of two schemas; for one alternative, the differing keywords."""
     gone = [one for key, one in was.items() if key not in now]
     come = [one for key, one in now.items() if key not in was]
     if len(gone) != 1 or len(come) != 1 or not all(isinstance(one, dict) for one in (*gone, *come)):

@@ -31,7 +31,7 @@ _LINES = (".jsonl", ".ndjson")
 
 
 def read_source(text: str) -> Side:
-    """Reads the tools of anything that shows some."""
+    """Reads the tools of any kind of source."""
     path = Path(text)
     if path.is_dir():
         return _of_run(path)
@@ -56,10 +56,10 @@ def read_sources(texts: Iterable[str]) -> Side:
     sides = [read_source(text) for text in texts]
     if len(sides) == 1:
         return sides[0]
-    found: dict[str, tuple[dict[str, Any], str]] = {}
+    tools: dict[str, tuple[dict[str, Any], str]] = {}
     for side in sides:
         for tool in side.tools:
-            known, where = found.setdefault(tool["name"], (tool, side.origin))
+            known, where = tools.setdefault(tool["name"], (tool, side.origin))
             if known != tool:
                 raise UsageError(
                     f"{where} and {side.origin} have different tools named {tool['name']}: lock "
@@ -69,7 +69,7 @@ def read_sources(texts: Iterable[str]) -> Side:
     kind = kinds.pop() if len(kinds) == 1 else "mcp"
     origin = ", ".join(side.origin for side in sides)
     unread = [intake for side in sides for intake in side.unread]
-    return side_of(kind, origin, [t for t, _ in found.values()], unread)
+    return side_of(kind, origin, [t for t, _ in tools.values()], unread)
 
 
 # -- traces and conversations ----------------------------------------------------------------------
@@ -82,7 +82,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def events_in(path: Path, reader: Reader | None = None) -> Iterator[Event]:
-    """What a file of traces, conversations or spans says."""
+    """The events in a file of traces, conversations or spans."""
     reader = reader or Reader(str(path))
     for number, line in enumerate(read_lines(path), 1):
         try:
@@ -94,11 +94,11 @@ def events_in(path: Path, reader: Reader | None = None) -> Iterator[Event]:
 
 
 def _of_stream(path: Path) -> Side:
-    """The tools that a stream shows: of each name the one that was shown last.
+    """The tools in a stream: for each name the last one that was shown.
 
     A conversation may show some of the tools; the list of an MCP server is all that it has.
     """
-    found: dict[str, dict[str, Any]] = {}
+    tools: dict[str, dict[str, Any]] = {}
     kind: Kind = "mcp"
     twice: set[str] = set()
     reader = Reader(str(path))
@@ -106,15 +106,15 @@ def _of_stream(path: Path) -> Side:
         if isinstance(event, Shown):
             kind = event.kind
             if kind == "mcp":
-                found.clear()
+                tools.clear()
                 twice.clear()
             shown: dict[str, dict[str, Any]] = {}
             for tool in event.tools:
                 name = str(tool.get("name"))
                 if shown.setdefault(name, tool) != tool:
                     twice.add(name)
-            found.update(shown)
-    if not found:
+            tools.update(shown)
+    if not tools:
         met = f" {reader.intake.missing()}" if reader.intake.unread else ""
         empty = ": it is empty" if not reader.intake.total else ""
         raise NotRead(
@@ -128,7 +128,7 @@ def _of_stream(path: Path) -> Side:
             f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
             "of them a call was made of. Record each server in its own trace"
         )
-    return side_of(kind, path.name, list(found.values()), [reader.intake])
+    return side_of(kind, path.name, list(tools.values()), [reader.intake])
 
 
 # -- run folders -----------------------------------------------------------------------------------
@@ -157,14 +157,14 @@ def _of_run(path: Path) -> Side:
 
 
 class Calls(NamedTuple):
-    """The calls that an agent has made, and what could not be read of their source."""
+    """The calls of an agent, and what of their source could not be read."""
 
     made: list[RecordedCall]
     unread: tuple[Intake, ...] = ()
 
 
 def calls_of(text: str) -> Calls:
-    """The calls that an agent has made."""
+    """The calls of an agent."""
     path = Path(text)
     if path.is_dir():
         return Calls(list(_calls_of_run(path)))  # an agent may have made none

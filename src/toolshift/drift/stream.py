@@ -1,4 +1,4 @@
-"""What traces say: calls, tools on offer and endings, from the streams that exist already.
+"""Reads calls, tools and endings from existing traces.
 
     reader = Reader()
     for line in file:
@@ -89,7 +89,7 @@ Event = Shown | Called | Ended
 
 
 WANTED = "a call, a list of tools or the end of a conversation"
-"""What a line of a stream should hold."""
+"""The forms that a line of a stream may have."""
 
 
 def understood() -> str:
@@ -113,7 +113,7 @@ class Reader:
         self._line = 0
 
     def read(self, line: bytes) -> list[Event]:
-        """What a line says."""
+        """The events of a line."""
         self._line += 1
         line = line.removeprefix(BOM_UTF8)
         if not line.strip():
@@ -132,49 +132,49 @@ class Reader:
         self.intake = self.intake.missed(f"line {self._line}", why, raw)
 
     def _read(self, row: Mapping[str, Any], line: bytes) -> list[Event]:
-        """What a row says; spans are counted one by one, everything else as a line."""
+        """The events of a row; spans are counted one by one, everything else as a line."""
         spans = _spans_of(row)
         if spans is not None:
             self.intake = msgspec.structs.replace(self.intake, unit="span")
             return [event for span in spans for event in self._counted_span(span)]
-        said = _conversation(row)
-        events = list(_events(row) if said is None else conversed(said, row))
-        if said is not None and calls_in_text(said):
+        conversation = _conversation(row)
+        events = list(_events(row) if conversation is None else conversed(conversation, row))
+        if conversation is not None and calls_in_text(conversation):
             self._missed(CALLS_IN_TEXT, line)
         else:
             self.intake = self.intake.took() if events else self.intake.passed()
         return events
 
     def _counted_span(self, span: Mapping[str, Any]) -> list[Event]:
-        """What a span says, once it is counted."""
+        """The events of a span, which is also counted."""
         events = list(self._span(span))
-        said = _attributes(span.get("attributes"))
+        attributes = _attributes(span.get("attributes"))
         if events:
             self.intake = self.intake.took()
-        elif any(key.startswith(_READ_OF_SPANS) for key in said):
+        elif any(key.startswith(_READ_OF_SPANS) for key in attributes):
             self.intake = self.intake.passed()  # such as a turn of a model that goes on to call
         else:
-            self._missed(_foreign(said), str(span.get("name", "")))
+            self._missed(_foreign(attributes), str(span.get("name", "")))
         return events
 
     def _span(self, span: Mapping[str, Any]) -> Iterator[Event]:
-        said = _attributes(span.get("attributes"))
-        definitions = _decoded(said.get("gen_ai.tool.definitions"))
+        attributes = _attributes(span.get("attributes"))
+        definitions = _decoded(attributes.get("gen_ai.tool.definitions"))
         if isinstance(definitions, list):
-            listed = [_as_listed(one) for one in _objects(definitions)]
+            listed = [_as_listed(item) for item in _objects(definitions)]
             # a tool of the provider's own, such as web search, has a type and no name
-            yield Shown([one for one in listed if isinstance(one.get("name"), str)], "openai")
-        name = said.get("gen_ai.tool.name")
-        calls = said.get("gen_ai.operation.name") == "execute_tool"
-        if isinstance(name, str) and (calls or said.get("mcp.method.name") in _TOOL_METHODS):
+            yield Shown([item for item in listed if isinstance(item.get("name"), str)], "openai")
+        name = attributes.get("gen_ai.tool.name")
+        calls = attributes.get("gen_ai.operation.name") == "execute_tool"
+        if isinstance(name, str) and (calls or attributes.get("mcp.method.name") in _TOOL_METHODS):
             served = span.get("kind") in _SERVER
             self._clients = self._clients or not served
             if not (served and self._clients):  # the client's span tells of the same call
-                yield _traced(span, said, name)
-        reasons = said.get("gen_ai.response.finish_reasons")
+                yield _traced(span, attributes, name)
+        reasons = attributes.get("gen_ai.response.finish_reasons")
         if isinstance(reasons, list) and _GOES_ON.isdisjoint(map(str, reasons)):
-            asked = _asked(_decoded(said.get("gen_ai.input.messages")))
-            yield Ended(any(one in _REFUSED for one in reasons), asked)
+            request = _asked(_decoded(attributes.get("gen_ai.input.messages")))
+            yield Ended(any(item in _REFUSED for item in reasons), request)
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
@@ -201,13 +201,13 @@ def _conversation(row: Mapping[str, Any]) -> Conversation | None:
 
 
 def _events(row: Mapping[str, Any]) -> Iterator[Event]:
-    """What a line of our own traces says; its end says nothing."""
+    """The events of a line of our own traces."""
     if isinstance(row.get("tool"), str):
         yield _proxied(row)
     elif isinstance(row.get("listed"), list):
-        yield Shown([one for one in row["listed"] if isinstance(one, dict)])
+        yield Shown([item for item in row["listed"] if isinstance(item, dict)])
     elif isinstance(row.get("carried"), list):
-        yield from (Called(*_spoken(one)) for one in row["carried"])
+        yield from (Called(*_spoken(item)) for item in row["carried"])
 
 
 def _proxied(row: Mapping[str, Any]) -> Called:
@@ -223,7 +223,7 @@ def _proxied(row: Mapping[str, Any]) -> Called:
 
 
 def _milliseconds(value: Any) -> float | None:
-    """A time; None for what is none, as where a clock was set back during the call."""
+    """A duration; None if it is invalid, such as a negative one."""
     try:
         return float(value) if isinstance(value, int | float) and value >= 0 else None
     except OverflowError:  # an integer of hundreds of digits
@@ -243,45 +243,53 @@ def _answer(raw: Any) -> Any:
     blocks = raw.get("content")
     if not isinstance(blocks, list):
         return raw
-    texts = [str(one["text"]) for one in blocks if isinstance(one, Mapping) and "text" in one]
-    return _decoded("\n".join(texts)) if texts else [one.get("type") for one in _objects(blocks)]
+    texts = [
+        str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block
+    ]
+    return (
+        _decoded("\n".join(texts)) if texts else [block.get("type") for block in _objects(blocks)]
+    )
 
 
-def _spoken(one: Any) -> tuple[str, dict[str, Any] | None]:
+def _spoken(call: Any) -> tuple[str, dict[str, Any] | None]:
     """The name and the arguments of a call, written as a pair or as an object."""
-    if isinstance(one, Mapping):
-        name, said = one.get("name"), one.get("arguments")
+    if isinstance(call, Mapping):
+        name, arguments_given = call.get("name"), call.get("arguments")
     else:
-        name, said = [*(one if isinstance(one, list | tuple) else [one]), None, None][:2]
-    arguments = _decoded(said)
+        name, arguments_given = [*(call if isinstance(call, list | tuple) else [call]), None, None][
+            :2
+        ]
+    arguments = _decoded(arguments_given)
     return str(name), arguments if isinstance(arguments, dict) else None
 
 
 # -- conversations ---------------------------------------------------------------------------------
 
 
-def conversed(said: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
-    """What a whole conversation says."""
-    if said.tools:
-        yield Shown([_as_listed(tool.function) for tool in said.tools], "openai")
+def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
+    """The events of a whole conversation."""
+    if conversation.tools:
+        yield Shown([_as_listed(tool.function) for tool in conversation.tools], "openai")
     waiting: dict[str, Called] = {}
     order: list[str] = []
     refused = False
-    for message in said.messages:
+    for message in conversation.messages:
         for call in message.calls:
             key = call.id or f"#{len(order)}"
             waiting[key] = Called(call.name, call.arguments)
             order.append(key)
             refused = refused or call.name == REFUSE
         if message.role == "tool":
-            key = message.call_id or next((one for one in order if one in waiting), "")
+            key = message.call_id or next((number for number in order if number in waiting), "")
             called = waiting.pop(key, None)
             if called is not None:
                 result = _decoded(message.text)
                 yield Called(called.tool, called.arguments, _succeeded(result), None, result)
     yield from waiting.values()
-    asked = next((message.text for message in said.messages if message.role == "user"), "")
-    yield Ended(refused or _says_refusal(row), asked if isinstance(asked, str) else "")
+    request = next(
+        (message.text for message in conversation.messages if message.role == "user"), ""
+    )
+    yield Ended(refused or _says_refusal(row), request if isinstance(request, str) else "")
 
 
 def _says_refusal(row: Mapping[str, Any]) -> bool:
@@ -311,16 +319,18 @@ def _as_listed(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _READ_OF_SPANS = ("gen_ai.", "mcp.")
-"""How the attributes begin that are read."""
+"""The prefix of attributes that are read."""
 _DIALECTS = {"openinference.": "OpenInference", "ai.": "the Vercel AI SDK"}
-"""Whose conventions other attributes are, by how they begin."""
-_MOST_NAMED = 4
+"""Other span conventions, by the prefix of their attributes."""
+_MAX_NAMED = 4
 
 
-def _foreign(said: Mapping[str, Any]) -> str:
-    """Says of what convention a span is, none of whose attributes is read."""
-    whose = next((n for key in said for sign, n in _DIALECTS.items() if key.startswith(sign)), "")
-    spaces = list(dict.fromkeys(f"{key.partition('.')[0]}.*" for key in said))[:_MOST_NAMED]
+def _foreign(attributes: Mapping[str, Any]) -> str:
+    """Names the convention of a span that has no known attributes."""
+    whose = next(
+        (n for key in attributes for sign, n in _DIALECTS.items() if key.startswith(sign)), ""
+    )
+    spaces = list(dict.fromkeys(f"{key.partition('.')[0]}.*" for key in attributes))[:_MAX_NAMED]
     has = f"its attributes are {', '.join(spaces)}" if spaces else "it has no attributes"
     return f"a span {f'of {whose}' if whose else 'of another convention'}; {has}"
 
@@ -341,13 +351,15 @@ def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
-    return [one for one in _listed(value) if isinstance(one, Mapping)]
+    return [item for item in _listed(value) if isinstance(item, Mapping)]
 
 
 def _attributes(raw: Any) -> Mapping[str, Any]:
     if isinstance(raw, Mapping):
         return raw
-    return {str(one.get("key")): _value(one.get("value")) for one in _objects(raw)}
+    return {
+        str(attribute.get("key")): _value(attribute.get("value")) for attribute in _objects(raw)
+    }
 
 
 def _value(raw: Any) -> Any:
@@ -356,7 +368,7 @@ def _value(raw: Any) -> Any:
         return raw
     ((kind, value),) = raw.items()
     if kind == "arrayValue" and isinstance(value, Mapping):
-        return [_value(one) for one in _listed(value.get("values"))]
+        return [_value(item) for item in _listed(value.get("values"))]
     if kind == "kvlistValue" and isinstance(value, Mapping):
         return {str(o.get("key")): _value(o.get("value")) for o in _objects(value.get("values"))}
     if kind == "intValue" and isinstance(value, str):
@@ -368,30 +380,30 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _traced(span: Mapping[str, Any], said: Mapping[str, Any], name: str) -> Called:
-    arguments = _decoded(said.get("gen_ai.tool.call.arguments"))
+def _traced(span: Mapping[str, Any], attributes: Mapping[str, Any], name: str) -> Called:
+    arguments = _decoded(attributes.get("gen_ai.tool.call.arguments"))
     status = span.get("status")
     said_status = status if isinstance(status, Mapping) else {}
     code = said_status.get("code", said_status.get("status_code"))
-    failed = "error.type" in said or code in _FAILED
+    failed = "error.type" in attributes or code in _FAILED
     return Called(
         name,
         arguments if isinstance(arguments, dict) else None,
         not failed,
         _took(span),
-        _decoded(said.get("gen_ai.tool.call.result")),
+        _decoded(attributes.get("gen_ai.tool.call.result")),
     )
 
 
 def _asked(messages: Any) -> str:
     """The texts of the first message of the user, as `gen_ai.input.messages` has it."""
-    first = next((one for one in _objects(messages) if one.get("role") == "user"), {})
+    first = next((message for message in _objects(messages) if message.get("role") == "user"), {})
     return " ".join(str(part.get("content", "")) for part in _objects(first.get("parts")))
 
 
 def _took(span: Mapping[str, Any]) -> float | None:
     """Milliseconds, from the times in nanoseconds or as texts."""
-    begun, ended = (span.get(f"{one}TimeUnixNano") for one in ("start", "end"))
+    begun, ended = (span.get(f"{side}TimeUnixNano") for side in ("start", "end"))
     try:
         if begun is not None and ended is not None:
             return _milliseconds((int(ended) - int(begun)) / 1e6)
@@ -405,7 +417,7 @@ def _took(span: Mapping[str, Any]) -> float | None:
 
 
 def _decoded(value: Any) -> Any:
-    """What a text holds as JSON, where it does; every other value as it is."""
+    """Decodes a text that holds JSON; returns any other value unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
         return value
     try:

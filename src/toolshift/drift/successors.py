@@ -1,4 +1,4 @@
-"""Which of today's tools stands for a tool of the lock, so that what was learned of it is kept.
+"""Matches today's tools with the tools of the lock, so that what was learned of them is kept.
 
 No call rests on this: `moves` says where a call may go. The pairing is that of
 `shifts.release.resolve`; likeness alone is not enough. A pair is
@@ -80,11 +80,11 @@ class Today:
         return {old: new for old, new in {**kept, **renamed}.items() if old not in gone}
 
     def successor(self, old: str) -> Successor | None:
-        """What certainly stands for a tool of the lock."""
+        """The certain successor of a tool of the lock."""
         if old not in self._found:
             new = self._paired.get(old)
-            found = self._certain(old, new) if new else None
-            self._found[old] = found or self._merged(old)
+            certain = self._certain(old, new) if new else None
+            self._found[old] = certain or self._merged(old)
         return self._found[old]
 
     def _certain(self, old: str, new: str) -> Successor | None:
@@ -95,49 +95,53 @@ class Today:
         exact = _moved(was.tool.params, now.tool.params, exact=True) if first == second else None
         reads = only_reads(was) and only_reads(now)
         if exact is not None and (reads or _may_write(was, now)):
-            said = "the description and the schema are the same, and no other tool has them"
-            return Successor(new, exact, True, said)
+            evidence = "the description and the schema are the same, and no other tool has them"
+            return Successor(new, exact, True, evidence)
         close = _moved(was.tool.params, now.tool.params, exact=False)
         likeness = alike_texts(first, second)
         if close is None or likeness < CLOSE or not reads or substituted(first, second):
             return None
-        said = f"descriptions share {likeness:.0%} of their words, and both tools only read"
-        return Successor(new, close, False, said)
+        evidence = f"descriptions share {likeness:.0%} of their words, and both tools only read"
+        return Successor(new, close, False, evidence)
 
     def _merged(self, old: str) -> Successor | None:
-        """The one tool that says what this one and others that are gone said, and only reads."""
+        """The one read-only tool that merges this tool and others that are gone."""
         was = self.before.sources[old]
         if old in self.after.sources or not only_reads(was):
             return None
         gone = [one for name, one in self.before.sources.items() if name not in self.after.sources]
-        found = []
+        candidates = []
         for name, now in self.after.sources.items():
             inside = [one for one in gone if _covers(now, one)]
             if was in inside and len(inside) > 1 and all(only_reads(one) for one in inside):
-                found.append((name, [one.tool.name for one in inside]))
-        if len(found) != 1:
+                candidates.append((name, [one.tool.name for one in inside]))
+        if len(candidates) != 1:
             return None
-        ((name, names),) = found
-        said = f"it says what {', '.join(names)} said, takes what they took, and all only read"
-        return Successor(name, {param.name: param.name for param in was.tool.params}, False, said)
+        ((name, names),) = candidates
+        evidence = f"it says what {', '.join(names)} said, takes what they took, and all only read"
+        return Successor(
+            name, {param.name: param.name for param in was.tool.params}, False, evidence
+        )
 
     def _rivals(self, was: Source, now: Source) -> bool:
-        """Whether another pair comes near to this one."""
+        """Whether another pair is nearly as similar as this one."""
         first, second = _texts(was, now)
         least = alike_texts(first, second) - CLEAR
-        others = [each for each in self.after.sources.values() if each is not now]
-        elders = [each for each in self.before.sources.values() if each is not was]
-        return any(alike_texts(first, _text(each)) >= least for each in others) or any(
-            alike_texts(second, _text(each)) >= least for each in elders
+        others = [source for source in self.after.sources.values() if source is not now]
+        elders = [source for source in self.before.sources.values() if source is not was]
+        return any(alike_texts(first, _text(source)) >= least for source in others) or any(
+            alike_texts(second, _text(source)) >= least for source in elders
         )
 
 
 def _covers(now: Source, was: Source) -> bool:
     """Whether a tool of today says and takes all that one of the lock did, and needs no more."""
-    told, said = _text(was).rstrip("."), _text(now)
-    if not told or told not in said or not only_reads(now) or opposed(was, now):
+    was_said, now_says = _text(was).rstrip("."), _text(now)
+    if not was_said or was_said not in now_says or not only_reads(now) or opposed(was, now):
         return False
-    mine, theirs = ({each.name: each for each in source.tool.params} for source in (was, now))
+    mine, theirs = (
+        {parameter.name: parameter for parameter in source.tool.params} for source in (was, now)
+    )
     takes = all(name in theirs and _bare(mine[name]) == _bare(theirs[name]) for name in mine)
     needs = {name for name, param in theirs.items() if param.required}
     return takes and needs <= {name for name, param in mine.items() if param.required}
@@ -173,28 +177,28 @@ def _differ(one: Param, other: Param) -> bool:
 
 
 def _same(one: Param, other: Param, exact: bool) -> bool:
-    """Whether two parameters of different names are one: the same values in the same words."""
-    told, said = (str(each.schema.get("description") or "") for each in (one, other))
-    if not told or not said or _differ(one, other):
+    """Whether two parameters with different names are the same: same values and description."""
+    first, second = (str(param.schema.get("description") or "") for param in (one, other))
+    if not first or not second or _differ(one, other):
         return False
-    if differently_meant(f"{one.name} {told}", f"{other.name} {said}"):
+    if differently_meant(f"{one.name} {first}", f"{other.name} {second}"):
         return False
-    if len(words(told)) < 2 and {*words(one.name)} != {*words(other.name)}:
+    if len(words(first)) < 2 and {*words(one.name)} != {*words(other.name)}:
         return False  # "Identifier" is said of a customer as well as of a merchant
-    return told == said if exact else alike_texts(told, said) >= CLOSE
+    return first == second if exact else alike_texts(first, second) >= CLOSE
 
 
 def _told_otherwise(one: Param, other: Param, exact: bool) -> bool:
-    """Whether a parameter that has kept its name is said to mean something else."""
-    told, said = (str(each.schema.get("description") or "") for each in (one, other))
-    if told == said:
+    """Whether the meaning of a parameter changed although its name did not."""
+    first, second = (str(param.schema.get("description") or "") for param in (one, other))
+    if first == second:
         return False
-    return exact or differently_meant(told, said) or substituted(told, said)
+    return exact or differently_meant(first, second) or substituted(first, second)
 
 
 def _moved(olds: Sequence[Param], news: Sequence[Param], exact: bool) -> Mapping[str, str] | None:
     """The name today of each parameter; None where one has no certain place, or one is new."""
-    mine, theirs = ({each.name: each for each in params} for params in (olds, news))
+    mine, theirs = ({parameter.name: parameter for parameter in params} for params in (olds, news))
     kept = {name: name for name in mine if name in theirs}
     if exact and any(_differ(mine[name], theirs[name]) for name in kept):
         return None
@@ -204,11 +208,13 @@ def _moved(olds: Sequence[Param], news: Sequence[Param], exact: bool) -> Mapping
     come = [theirs[name] for name in theirs if name not in kept]
     moved = dict(kept)
     for param in gone:
-        partners = [each for each in come if _same(param, each, exact)]
-        rivals = [each for each in gone if partners and _same(each, partners[0], exact)]
+        partners = [parameter for parameter in come if _same(param, parameter, exact)]
+        rivals = [
+            parameter for parameter in gone if partners and _same(parameter, partners[0], exact)
+        ]
         if len(partners) == 1 and len(rivals) == 1:
             moved[param.name] = partners[0].name
         elif exact or param.required:
             return None
-    left = [each for each in come if each.name not in moved.values()]
-    return None if any(exact or each.required for each in left) else moved
+    left = [parameter for parameter in come if parameter.name not in moved.values()]
+    return None if any(exact or parameter.required for parameter in left) else moved

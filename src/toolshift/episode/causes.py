@@ -79,23 +79,23 @@ CAUSES = (
 """
 
 LASTING = ("surplus_write", "missed_page")
-"""Slips that no later call of the same tool makes good."""
+"""Mistakes that no later call of the same tool corrects."""
 FORMER_NAMES = {
     "forced_completion": "answered_without_evidence",
     "over_refusal": "wrong_refusal",
 }
-"""Causes as files of format 1 name them, and their names of today."""
+"""Names of causes in files of format 1, and their current names."""
 
 WAY_ON = ("retry", "use", "page", "value", "refresh")  # hints that a failure can be got over
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
 _PAGE_ARGUMENTS = 2  # arguments in which the calls for two pages may differ
 _LONG = 100  # letters of a value from which on it is compared roughly: exactly is not linear
-_MOST_TRIED = 300  # places with the letters of a value that are compared exactly
+_MAX_TRIED = 300  # places with the letters of a value that are compared exactly
 
 
 def current_name(cause: str) -> str:
-    """The name of today of a cause; files of format 1 name two causes otherwise."""
+    """The current name of a cause; files of format 1 have other names for two causes."""
     return FORMER_NAMES.get(cause, cause)
 
 
@@ -120,7 +120,7 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
 
 
 def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
-    """The step at which a failed episode went wrong: the first slip of its cause, else the ending.
+    """The step at which a failed episode went wrong: the first mistake of its cause, or the end.
 
     Where no slip and no wrong answer explains the failure, it is the call that is none of the right
     ones.
@@ -135,7 +135,7 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
 
 
 def _wrong_ending(scene: Scene, steps: Sequence[Step], cause: str) -> int:
-    """The first answer that is not right; else the call that was picked, or the last step."""
+    """The first wrong answer; otherwise the call that was picked, or the last step."""
     picked = _picked_another(scene, steps) if cause in ("bad_arguments", "ignored_result") else None
     if picked is not None and cause == "bad_arguments":
         return picked
@@ -147,7 +147,7 @@ def _wrong_ending(scene: Scene, steps: Sequence[Step], cause: str) -> int:
 
 
 def _refused_a_turn(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether a turn of a script that could be done was refused; the script went on."""
+    """Whether a solvable turn of a scripted user was refused."""
     answers = (step for step in steps if step.kind == "answer")
     return any(
         step.name in REASONS and not ask.blocked
@@ -161,7 +161,7 @@ def _most(slips: list[tuple[int, str]]) -> str:
 
 
 def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether the last thing before the end was a failure or a notice with a way on."""
+    """Whether the last step before the end was a failure or a notice that offered a way on."""
     calls = [step for step in steps if step.kind == "call"]
     if not calls:
         return False
@@ -171,7 +171,7 @@ def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
 
 
 def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
-    """The cause of a wrong answer after calls that were all in order."""
+    """The cause of a wrong answer after correct calls."""
     if _offers_several(scene, steps):
         return "guessed_among_codes"
     answers = [step.said for step in steps if step.kind == "answer"]
@@ -186,7 +186,7 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
 
 
 def _was_told_the_answer(scene: Scene, steps: Sequence[Step], answers: Sequence[str]) -> bool:
-    """Whether an answer is wrong, and results had shown each right one that was not given."""
+    """Whether an answer is wrong although results had shown the right one."""
     shown = "\n".join(step.text for step in steps if step.kind == "call")
     right = (*answers_right(scene, steps), *(False for _ in scene.asks))
     missed = [
@@ -202,7 +202,7 @@ def _is_given(code: str, answers: Sequence[str]) -> bool:
 
 
 def _shows(shown: str, ask: Ask) -> bool:
-    """Whether results have shown the right answer to a request, each item of a list by itself."""
+    """Whether results have shown the right answer to a request; list items count one by one."""
     if ask.expected and ask.expected in shown:
         return True
     wanted = ask.pattern or (ask.expected or "")
@@ -216,18 +216,18 @@ def _offers_several(scene: Scene, steps: Sequence[Step]) -> bool:
     answers = [step.said for step in steps if step.kind == "answer"]
     right = answers_right(scene, steps)
     return any(
-        not is_right and ask.expected is not None and guesses_among(said, fields)
-        for ask, said, is_right in zip(scene.asks, answers, right, strict=False)
+        not is_right and ask.expected is not None and guesses_among(answer, fields)
+        for ask, answer, is_right in zip(scene.asks, answers, right, strict=False)
     )
 
 
 def _kept_to_an_earlier_turn(steps: Sequence[Step], answers: Sequence[str]) -> bool:
-    """Whether the last answer says again what had been answered before the user's last turn."""
+    """Whether the last answer repeats an answer from before the user's last turn."""
     return len(answers) > 1 and answers[-1] in answers[:-1]
 
 
 def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether an answer is wrong after every right call: what it depends on was all shown."""
+    """Whether an answer is wrong although every right call was made."""
     right = [call for step in scene.calls for call in step.true]
     made = [call for step in steps if step.ok for call in step.true]
     wrong = not all(answers_right(scene, steps)) and not scene.outcome.calls_alone
@@ -235,7 +235,7 @@ def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
 
 
 def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
-    """The first call of a tool of the task that is none of the right ones; None for none."""
+    """The first call of a tool of the task that is not a right call; None if there is none."""
     right = [call for step in scene.calls for call in step.true]
     names = {name for name, _ in right}
     wanted = scene.outcome.effects
@@ -250,7 +250,7 @@ def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
 
 
 def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
-    """Whether the right values of what is wrong in a call had been told before it.
+    """Whether the right values for the wrong arguments of a call had been shown before it.
 
     The right call is that of the same tool which has most of the arguments. The same value in
     another form is no other value. Where the calls alone count, only results tell: the request is
@@ -262,14 +262,14 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     name, made = next(call for call in steps[number].true if call not in right)
     rivals = [arguments for other, arguments in right if other == name]
     wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
-    told = "\n".join(_told_before(scene, steps[:number]))
+    seen = "\n".join(_told_before(scene, steps[:number]))
     return bool(wrong) and all(
-        _is_told(value, told) and not is_shown(str(other), str(value)) for value, other in wrong
+        _is_told(value, seen) and not is_shown(str(other), str(value)) for value, other in wrong
     )
 
 
 def _told_before(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
-    """What results have told, and the user too where more than the calls counts."""
+    """The text of results, and the user's words if more than the calls counts."""
     alone = scene.outcome.calls_alone
     if not alone:
         yield scene.asks[0].text
@@ -279,7 +279,7 @@ def _told_before(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _wrong_values(right: object, made: object) -> Iterator[tuple[object, object]]:
-    """Each right value that is missing in the arguments that were passed or is other there."""
+    """The right values that are missing or different in the passed arguments."""
     if isinstance(right, dict) and isinstance(made, dict):
         for key, value in right.items():
             yield from _wrong_values(value, made.get(key))
@@ -290,14 +290,14 @@ def _wrong_values(right: object, made: object) -> Iterator[tuple[object, object]
 def _is_told(value: object, shown: str) -> bool:
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
-        return all(_is_told(each, shown) for each in inner)
+        return all(_is_told(part, shown) for part in inner)
     if _is_number(value):
         return is_shown_number(value, shown)
     return is_shown(str(value), shown)
 
 
 def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
-    """The agent's deviations that were not made good: the step's number and the cause."""
+    """The agent's mistakes that were not corrected: step number and cause."""
     watch = _Watch(scene)
     for number, step in enumerate(steps):
         if step.kind == "call":
@@ -316,7 +316,7 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
 
 
 def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
-    """Whether a call of a tool without a part in the task did not lead the agent astray."""
+    """Whether a call of an unrelated tool did no harm."""
     went_on = any(s.kind == "call" and s.ok and s.name in watch.useful for s in after)
     return went_on and not _made_use_of(step, after)
 
@@ -329,10 +329,10 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
         return ""
     walk = scene.calls
     read_on = any(
-        one.hint == "page"
-        and one.name == step.name
+        call.hint == "page"
+        and call.name == step.name
         and step.name in {s.name for s in walk[n + 1 :]}
-        for n, one in enumerate(walk)
+        for n, call in enumerate(walk)
     )
     return "missed_page" if read_on else ""
 
@@ -346,10 +346,10 @@ def _stopped_at_a_page(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
     if not step.ok or step.hint or not offers_more(step.text):
         return False
     turns = [
-        _differing(one, later)
-        for n, one in enumerate(scene.calls)
+        _differing(call, later)
+        for n, call in enumerate(scene.calls)
         for later in scene.calls[n + 1 :]
-        if one.name == later.name == step.name and offers_more(one.text)
+        if call.name == later.name == step.name and offers_more(call.text)
     ]
     varied = [keys for keys in turns if 0 < len(keys) <= _PAGE_ARGUMENTS]
     return bool(varied) and not any(
@@ -388,15 +388,15 @@ def _never_asked_for(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
 
 def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
     """Whether a call wrote something, or what it returned was said or passed on later."""
-    said = [later.said for later in after]
+    messages = [later.said for later in after]
     passed = [v for s in after for v in s.given.values()]
-    values = [value for value in (*said, *passed) if isinstance(value, str) and len(value) > 3]
+    values = [value for value in (*messages, *passed) if isinstance(value, str) and len(value) > 3]
     before = str(step.arguments)
     return bool(step.effects) or any(v in step.text and v not in before for v in values)
 
 
 def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:
-    """Whether a failure that offered a way on was left for another tool, as if nothing was."""
+    """Whether the agent ignored a failure that offered a way on and used another tool."""
     following = next((later for later in after if later.kind == "call"), None)
     if step.ok or step.hint not in WAY_ON or following is None or following.name == step.name:
         return ""
@@ -405,7 +405,7 @@ def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:
 
 
 def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
-    """Whether a later call of the same tool, or of one the slip stood for, succeeded."""
+    """Whether a later call of the same tool, or of the intended tool, succeeded."""
     if slip.name in PROTOCOL_NAMES:
         return any(step.kind in ("ask", "answer", "refuse") for step in after)
     stood_for = _origins(scene, slip.name)
@@ -424,7 +424,7 @@ def _origins(scene: Scene, name: str) -> set[str]:
 
 
 class _Watch:
-    """Follows an episode and judges each call by what had been shown before it."""
+    """Follows an episode and judges each call by what was shown before it."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -440,7 +440,7 @@ class _Watch:
         self.written: Counter[str] = Counter()
 
     def hear(self, step: Step) -> None:
-        """Takes in what a step has shown."""
+        """Records what a step has shown."""
         self.heard += f"\n{step.text}\n{step.notice}".lower()
         if step.kind == "call":
             self.results += "\n" + step.text
@@ -450,7 +450,7 @@ class _Watch:
             self.once |= self.offered
 
     def judge(self, step: Step) -> str:
-        """The slip that a call is; "" where it is in order."""
+        """The mistake in a call; "" if it is correct."""
         if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
         if self._repeats(step):
@@ -462,7 +462,7 @@ class _Watch:
         return self._judge_choice(step) or self._judge_arguments(step)
 
     def judge_write(self, step: Step) -> str:
-        """Whether a call wrote more often, or something else, than was asked for."""
+        """Whether a call wrote more often, or something else, than was requested."""
         before = self.written.copy()
         self.written += _writes_by_name(step.effects)
         over = [name for name, count in self.written.items() if count > self.wanted[name]]
@@ -517,7 +517,7 @@ class _Watch:
         )
 
     def _invented_number(self, tool: Tool | None, arguments: dict[str, object]) -> bool:
-        """Whether a number was passed that nobody had said, where the right one had been said."""
+        """Whether a number was passed that was never stated, although the right one was."""
         right = {
             name: value
             for name, value in self._right_values(tool)
@@ -581,16 +581,16 @@ class _Watch:
         )
 
     def _unsupported(self, param: Param | None, value: str) -> str:
-        """The slip behind a value that was never shown."""
+        """The mistake behind a value that was never shown."""
         if self._near(value):
             return "bad_arguments"
         fact = param.fact if param else ""
-        told = any(
+        was_shown = any(
             self.tools[step.name].yields(fact)
             for step in self.made
             if step.ok and step.name in self.tools
         )
-        return "ignored_result" if told else "bad_arguments"
+        return "ignored_result" if was_shown else "bad_arguments"
 
     def _near(self, value: str) -> bool:
         """Whether a value is a miscopy: nearly the same as a value that was shown."""
@@ -601,7 +601,7 @@ class _Watch:
             windows = (self.heard[start : start + len(lowered)] for start in places)
             return any(_alike(matcher, window) for window in windows)
         alike = (window for window in self._windows(lowered) if _alike(matcher, window))
-        return any(matcher.ratio() >= _NEAR for _ in islice(alike, _MOST_TRIED))
+        return any(matcher.ratio() >= _NEAR for _ in islice(alike, _MAX_TRIED))
 
     def _windows(self, value: str) -> Iterator[str]:
         """The places of about the length of a value that begin and end as it does."""
@@ -627,7 +627,7 @@ def _writes_by_name(effects: Iterable[Sequence[object]]) -> Counter[str]:
 
 
 def _useful(scene: Scene) -> set[str]:
-    """The tools that have a part in the task: those that the oracle calls, and their equals."""
+    """The tools of the task: those that the oracle calls, and their equals."""
     called = {step.name for step in scene.calls}
     origins = {o for tool in scene.tools if tool.name in called for o in tool.origin}
     clean = {name for step in scene.clean.calls for name, _ in step.true}

@@ -1,4 +1,4 @@
-"""Who acts: the contract between an agent and an episode.
+"""The contract between an agent and an episode.
 
 An agent is anything that, given the conversation so far and the tools on offer, returns an
 OpenAI-style assistant message. Nothing else is asked of it, so a model, a framework or a plain
@@ -71,7 +71,7 @@ class Releases(Protocol):
     """An agent that keeps something between turns, such as the memory of a model."""
 
     def release(self) -> None:
-        """Gives it back; a study calls this when its last episode has ended."""
+        """Frees it; a study calls this after its last episode."""
         ...
 
 
@@ -122,7 +122,7 @@ class CallableAgent:
 
 
 def finished(value: object) -> Any:
-    """A value as it is, or what an awaitable comes to.
+    """Returns a value, or the result of an awaitable.
 
     All awaitables of a process run in one event loop, in a thread of its own: an asynchronous
     client keeps its connections between turns, and episodes in several threads can share it.
@@ -151,6 +151,6 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
 
 
 def converse(agent: Agent, episode: Episode) -> None:
-    """Lets an agent that answers turns act until the episode is over."""
+    """Drives an agent that answers turns until the episode is over."""
     while not episode.end:
         episode.take(Reply.of(finished(agent.reply(episode.observation))))

@@ -65,8 +65,8 @@ def make_scene(
         asks, effects = settle(world, truth, asks)
     except WorldFault as fault:
         place = "" if ", line " in str(fault) else defined_at(type(world))
-        said = placed(str(fault), place)
-        raise WorldFault(f"world {world.name}, task kind {kind}: {said}") from fault
+        message = placed(str(fault), place)
+        raise WorldFault(f"world {world.name}, task kind {kind}: {message}") from fault
     lineage = f"{world.name}/{kind}/{pool}/{seed}/{size}/{index}"
     content = JSON.encode([lineage, goal, [(a.text, a.expected) for a in asks], effects])
     name = blake2b(content, digest_size=6).hexdigest()
@@ -85,13 +85,13 @@ def _drawn(world: World, family: TaskKind, db: Any, rng: Random) -> Goal | None:
     if goal is None:
         return None
     if not isinstance(goal, dict):
-        said = f"{where} returned {type(goal).__name__}, not a dict of facts and values"
-        raise WorldFault(placed(said, defined_at(family.draw)))
+        message = f"{where} returned {type(goal).__name__}, not a dict of facts and values"
+        raise WorldFault(placed(message, defined_at(family.draw)))
     for slot in goal:
         if slot not in world.facts:
-            said = f"{where} returned a value of {slot!r}, which is not in `facts`"
-            said = placed(said, defined_at(family.draw))
-            raise WorldFault(f"{said}: {unknown('fact', str(slot), world.facts)}")
+            message = f"{where} returned a value of {slot!r}, which is not in `facts`"
+            message = placed(message, defined_at(family.draw))
+            raise WorldFault(f"{message}: {unknown('fact', str(slot), world.facts)}")
     return goal
 
 

@@ -50,13 +50,13 @@ End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
 
 REPEATS = "repeats"
-"""What the last step says where the same call has had the same result too often."""
+"""The message of the last step when the same call had the same result too often."""
 _UNSHOWN = "a result that cannot be written out"
 _MALFORMED = "malformed_arguments", "The arguments are not a JSON object."
 
 
 class Over(Exception):
-    """The episode has ended; a scripted agent lets this pass."""
+    """The episode has ended; a scripted agent does not catch this."""
 
 
 class Episode:
@@ -146,7 +146,7 @@ class Episode:
                 raise LayerFault(self.scene.layers[-1], made) from fault
             raise WorldFault(f"the action of {name} returned {_UNSHOWN}: {fault}") from fault
 
-    def _carry_out(self, call: Call, said: str) -> tuple[str, Result]:
+    def _carry_out(self, call: Call, words: str) -> tuple[str, Result]:
         session = self.session
         before, written = len(session.true_calls), len(session.upstream.effects)
         wrong, result = self._result_of(call)
@@ -162,7 +162,7 @@ class Episode:
                 call.name,
                 _spoken(call),
                 text,
-                said,
+                words,
                 ok=result.ok,
                 error="" if result.ok else result.data["error"]["code"],
                 provoked=result.provoked,
@@ -175,8 +175,8 @@ class Episode:
             )
         )
         if true is not None and true.unrecorded:
-            said = f"{call.name} was called as it never was in the recording"
-            step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
+            words = f"{call.name} was called as it never was in the recording"
+            step = Step("failure", self.turn, name=NOT_RECORDED, said=words, ok=False)
             self._finish("infrastructure", step)
             raise Over
         if self.budget.repeats:
@@ -234,7 +234,7 @@ class Episode:
         return self._say(Step("answer", self.turn, said=text, prose=prose))
 
     def _say(self, step: Step) -> str:
-        """Ends a request with what was said to the user; returns their next turn."""
+        """Ends a request with the words to the user; returns the user's next turn."""
         step = self._judged(step)
         if self.asked + 1 == len(self.scene.asks):
             self._finish("answered", step)
@@ -259,7 +259,7 @@ class Episode:
         return str(following.text)
 
     def _judged(self, step: Step) -> Step:
-        """The step that ends a request, with what the upstream finds of it."""
+        """The step that ends a request, with the effects that the upstream adds to it."""
         upstream = self.session.upstream
         before = len(upstream.effects)
         if not follows(upstream):
@@ -303,7 +303,7 @@ class Episode:
         self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
 
     def _break(self, fault: LayerFault | WorldFault) -> None:
-        """Ends the episode because the shift itself broke down, which says nothing of the agent."""
+        """Ends the episode because the shift itself failed; the agent is not to blame."""
         self.fault = fault
         step = Step("failure", self.turn, name=BROKEN_SHIFT, said=str(fault), ok=False)
         self._finish("infrastructure", step)
@@ -359,7 +359,7 @@ class Episode:
             raise Over
 
     def _result_of(self, call: Call) -> tuple[bool, Result]:
-        """The result of a call, and whether it is what a client says to one that cannot be sent."""
+        """The result of a call, and whether it is the client's error for an invalid call."""
         name, tool = call.name, self._by_name.get(call.name)
         if tool is None:
             offered = ", ".join(shown.name for shown in self.tools)
@@ -383,7 +383,7 @@ class Episode:
         return tuple([n for n, tool in before.items() if not tool.retired and n not in shown])
 
     def take_call(self, call: Call, said: str = "", protocol: bool = True) -> None:
-        """Carries out one call as it was spoken.
+        """Carries out one call as the agent made it.
 
         Args:
             call: to a tool, or of the protocol.
@@ -407,7 +407,7 @@ class Episode:
             self.ask(call.arguments["question"])
 
     def _reject(self, call: Call, code: str, wrong: str) -> None:
-        """A protocol call that cannot be read is an observation like any other."""
+        """Answers a malformed protocol call like any other malformed call."""
         self._spend()
         text = show(error(code, wrong))
         self.steps.append(
@@ -446,7 +446,7 @@ class Episode:
 
 @lru_cache(maxsize=256)  # the episodes of a scene are shown the same lists
 def _on_offer(tools: tuple[Tool, ...]) -> tuple[dict[str, Tool], tuple[Tool, ...]]:
-    """Tools by name, and those that are still shown."""
+    """All tools by name, and the tools that are still shown."""
     by_name = {tool.name: tool for tool in tools}
     return by_name, tuple([tool for tool in tools if not tool.retired])
 
@@ -487,7 +487,7 @@ def has_codes(scene: Scene) -> bool:
 
 
 def may_be_none(scene: Scene) -> bool:
-    """Whether a right answer of a task is a word for nobody or nothing; the clean scene decides."""
+    """Whether a right answer of a task may be "none"; the clean scene decides."""
     return any(
         is_none(wanted)
         for ask in scene.clean.asks
@@ -515,20 +515,20 @@ def _evidence(result: Result, gone: bool) -> str:
 
 
 def _touched(result: Result, true: Result | None) -> bool:
-    """Whether a layer had a hand in a result, judged against the last true one."""
+    """Whether a layer changed a result, compared with the last true one."""
     if true is None or result.provoked or result.notice or result.form != true.form:
         return True
     return result.data is not true.data and result.data != true.data
 
 
 def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """The conversation of a trace, as OpenAI messages; the calls of one turn stand together."""
+    """The conversation of a trace as OpenAI messages; the calls of a turn are in one message."""
     return conversation(scene.system, scene.asks[0].text, steps)
 
 
 def conversation(system: str, request: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
     """The same, where the beginning is known and the scene may not be."""
-    said: list[dict[str, Any]] = [
+    dialogue: list[dict[str, Any]] = [
         {"role": "system", "content": system},
         {"role": "user", "content": request},
     ]
@@ -537,9 +537,9 @@ def conversation(system: str, request: str, steps: Sequence[Step]) -> list[dict[
         for number, step in enumerate(steps)
         if step.kind not in ("failure", "budget")
     )
-    for _, turn in groupby(spoken, key=lambda each: each[1].turn):
-        said.extend(_turn(list(turn)))
-    return said
+    for _, turn in groupby(spoken, key=lambda numbered: numbered[1].turn):
+        dialogue.extend(_turn(list(turn)))
+    return dialogue
 
 
 def _turn(turn: list[tuple[str, Step]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What an episode was worth: the outcome by rule, the measures of the trace, and the cause."""
+"""Grades an episode: outcome by rule, measures of the trace, root cause of a failure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Grade(msgspec.Struct, frozen=True):
     misunderstood: int
 
     def __post_init__(self) -> None:
-        """Reads the causes of format 1 by their names of today, wherever a grade was stored."""
+        """Reads the causes of format 1 under their current names."""
         if self.cause and current_name(self.cause) != self.cause:
             msgspec.structs.force_setattr(self, "cause", current_name(self.cause))
 
@@ -119,7 +119,7 @@ def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
 
 
 def _fulfilled_after_all(scene: Scene, steps: Sequence[Step], end: End) -> bool:
-    """Whether an episode did what a refusal was presumed to be right for, by other tools.
+    """Whether an episode solved by other tools what was presumed to be unsolvable.
 
     It meets the check of the clean task, and what it answers stands in a result that it was shown,
     so that a guess is none; where no answer is checked, the effects themselves show it.
@@ -139,7 +139,7 @@ def _misunderstood(step: Step) -> bool:
 
 
 def _unheard(scene: Scene, steps: Sequence[Step], end: End) -> bool:
-    """Whether the simulated user kept back what the scene needs until the budget was spent.
+    """Whether the user never gave a detail that the scene needs until the budget was spent.
 
     A question that was not understood voids nothing by itself: an agent could ask one before each
     failure. It counts only where the oracle has to ask the user too, and no such detail came, and
@@ -148,8 +148,8 @@ def _unheard(scene: Scene, steps: Sequence[Step], end: End) -> bool:
     if end != "budget" or len({fold(s.said).lower() for s in steps if _misunderstood(s)}) < 2:
         return False
     needed = {step.slot for step in scene.rehearsal if step.kind == "ask"}
-    told = {step.slot for step in steps if step.kind == "ask"}
-    return bool(needed) and not needed & told
+    answered = {step.slot for step in steps if step.kind == "ask"}
+    return bool(needed) and not needed & answered
 
 
 def _is_open(last: Step) -> bool:
@@ -165,7 +165,7 @@ def _effects_right(scene: Scene, steps: Sequence[Step]) -> bool:
 
 
 def _surplus(scene: Scene, steps: Sequence[Step]) -> Counter[str]:
-    """Writes that were neither asked for nor are forgiven."""
+    """Writes that were neither requested nor forgiven."""
     allowed = Counter(map(_key, scene.outcome.effects + scene.outcome.forgiven))
     return Counter(map(_key, effects_of(steps))) - allowed
 
@@ -202,14 +202,14 @@ def exploration(calls: Sequence[Step], refusal: str = "") -> float | None:
     made = {_spoken(step) for step in calls[: start + 1]}
     texts = {step.text for step in calls[: start + 1]}
     informative = 0
-    before, said_before = calls[start], _spoken(calls[start])
+    before, call_before = calls[start], _spoken(calls[start])
     for step in attempts:
-        said = _spoken(step)
-        asked_for = before.hint == "retry" and said == said_before
-        informative += asked_for or (said not in made and step.text not in texts)
-        made.add(said)
+        call = _spoken(step)
+        asked_for = before.hint == "retry" and call == call_before
+        informative += asked_for or (call not in made and step.text not in texts)
+        made.add(call)
         texts.add(step.text)
-        before, said_before = step, said
+        before, call_before = step, call
     return informative / len(attempts)
 
 

@@ -15,14 +15,14 @@ from toolshift.core.step import Step
 from toolshift.core.user import Ask
 from toolshift.reading.answer_check import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 from toolshift.reading.text import fold, imitated_codes
 
 Fields = Mapping[str, frozenset[str]]
-"""Codes that were shown, each with the fields that it came from; none where that is not known."""
+"""Shown codes with the fields that they came from; empty if that is not known."""
 
 Results = Sequence[frozenset[str]]
-"""The codes of each result that showed any."""
+"""The codes of each result that showed some."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -36,23 +36,27 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
         for ask, words in zip(scene.asks, plain, strict=True)
         if not words and ask.expected is not None
     ]
-    bare = not codes or all(CODE.fullmatch(said.strip().upper()) for said in answers)
+    bare = not codes or all(CODE.fullmatch(answer.strip().upper()) for answer in answers)
     fields = {} if bare else shown_fields(scene, steps)
     results = codes_of_results(steps) if fields else ()
     shown = _all_shown(scene, steps) if any(plain) else ""
     return [
-        is_right(ask, own_words(said, steps), fields, results, Asked(ask.text, shown))
+        is_right(ask, own_words(answer, steps), fields, results, RequestContext(ask.text, shown))
         if words
-        else is_right(ask, said, fields, results)
-        for ask, said, words in zip(scene.asks, answers, plain, strict=False)
+        else is_right(ask, answer, fields, results)
+        for ask, answer, words in zip(scene.asks, answers, plain, strict=False)
     ]
 
 
 def _all_shown(scene: Scene, steps: Sequence[Step]) -> str:
-    """What the agent has read beside the requests: what tools say of themselves, and results."""
-    said = [(tool.name, tool.description) for tool in scene.tools]
-    said += [(p.name, p.schema.get("description", "")) for t in scene.tools for p in t.params]
-    return "\n".join((*(step.text for step in steps), *(f"{name} {text}" for name, text in said)))
+    """The text that the agent has read beside the requests: tool descriptions and results."""
+    descriptions = [(tool.name, tool.description) for tool in scene.tools]
+    descriptions += [
+        (p.name, p.schema.get("description", "")) for t in scene.tools for p in t.params
+    ]
+    return "\n".join(
+        (*(step.text for step in steps), *(f"{name} {text}" for name, text in descriptions))
+    )
 
 
 def is_plain(ask: Ask) -> bool:
@@ -61,23 +65,23 @@ def is_plain(ask: Ask) -> bool:
 
 
 def own_words(answer: str, steps: Sequence[Step]) -> str:
-    """An answer without results that it hands on as they were shown, where nothing was chosen.
+    """Removes results that an answer only copies as they were shown.
 
     One record is handed on with the name of each value, which is an answer. A list of records, and
     two results or more, leave it to the reader what the answer is.
     """
-    said = fold(answer)
+    rest = fold(answer)
     texts = [fold(step.text).strip() for step in steps if step.kind == "call" and step.ok]
     results = [text for text in dict.fromkeys(texts) if _is_data(text)]
-    given = _as_json(said)
-    handed_on = [text for text in results if text in said or _as_json(text) == given is not None]
+    given = _as_json(rest)
+    handed_on = [text for text in results if text in rest or _as_json(text) == given is not None]
     if not any(map(_is_list, handed_on)) and len(handed_on) < 2:
         return answer
     if given is not None:
         return ""
     for text in handed_on:
-        said = said.replace(text, " ")
-    return said
+        rest = rest.replace(text, " ")
+    return rest
 
 
 def _is_data(text: str) -> bool:
@@ -101,12 +105,12 @@ def _as_json(text: str) -> Any:
 
 def codes_of_results(steps: Sequence[Step]) -> Results:
     """The codes that each result of a trace has shown, of those that have any."""
-    found = (frozenset(CODE.findall(fold(step.text))) for step in steps if step.kind == "call")
-    return tuple(codes for codes in found if codes)
+    by_result = (frozenset(CODE.findall(fold(step.text))) for step in steps if step.kind == "call")
+    return tuple(codes for codes in by_result if codes)
 
 
 def _is_dump(stated: set[str], expected: str, results: Results, in_data: bool) -> bool:
-    """Whether an answer hands on every code of a result, or all there are.
+    """Whether an answer copies every code of a result, or every code there is.
 
     Three codes of a result are a dump whichever result it is, and so are two that stand in data.
     """
@@ -119,13 +123,13 @@ def _is_dump(stated: set[str], expected: str, results: Results, in_data: bool) -
 
 
 def is_right(
-    ask: Ask, answer: str, fields: Fields, results: Results = (), asked: Asked = UNKNOWN
+    ask: Ask, answer: str, fields: Fields, results: Results = (), context: RequestContext = UNKNOWN
 ) -> bool:
-    """Whether an answer is right, as far as it is asked for one."""
+    """Whether an answer is right, if one is expected."""
     if ask.pattern:
-        return matches(answer, ask.pattern, asked)
+        return matches(answer, ask.pattern, context)
     if is_plain(ask):
-        return says_text(answer, ask.expected or "", asked)
+        return says_text(answer, ask.expected or "", context)
     return ask.expected is None or states(answer, ask.expected, fields, results)
 
 
@@ -207,83 +211,96 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
         return says_text(answer, expected)
     if answer == expected:  # the code alone
         return True
-    told = read_roles(answer, fields)
-    disowned = {one.code for one in told.mentions if one.disowned}
-    offered = [one for one in told.mentions if not one.disowned]
-    others = [one for one in offered if one.code != expected]
-    mine = [one for one in offered if one.code == expected]
+    roles = read_roles(answer, fields)
+    disowned = {mention.code for mention in roles.mentions if mention.disowned}
+    offered = [mention for mention in roles.mentions if not mention.disowned]
+    others = [mention for mention in offered if mention.code != expected]
+    mine = [mention for mention in offered if mention.code == expected]
     if not mine or expected in disowned or imitated_codes(answer):
         return False
     if not others:
         return True
-    asked = {field.split("_")[0] for field in fields.get(expected, ())}
-    if told.leaves_choice or any(one.is_guess for one in offered):
+    wanted_words = {field.split("_")[0] for field in fields.get(expected, ())}
+    if roles.leaves_choice or any(mention.is_guess for mention in offered):
         return False
-    marked = any(one.is_asked_for for one in mine)
-    if not all(_is_told_apart(one, fields, expected, asked, marked) for one in others):
+    marked = any(mention.is_asked_for for mention in mine)
+    if not all(
+        _is_told_apart(mention, fields, expected, wanted_words, marked) for mention in others
+    ):
         return False
-    stated = _is_stated(mine, offered, asked)
+    stated = _is_stated(mine, offered, wanted_words)
     in_data = bool(re.search(r"[{<]", answer))
-    codes = {one.code for one in told.mentions}
+    codes = {mention.code for mention in roles.mentions}
     dumped = _is_dump(codes, expected, results, in_data)
     return stated and (not dumped or _is_singled_out(mine, others, in_data))
 
 
 def guesses_among(answer: str, fields: Fields) -> bool:
     """Whether an answer offers several codes, so that a reader has to guess which is meant."""
-    told = read_roles(answer, fields)
-    offered = [one for one in told.mentions if not one.disowned]
-    if len({one.code for one in offered}) < 2:
+    roles = read_roles(answer, fields)
+    offered = [mention for mention in roles.mentions if not mention.disowned]
+    if len({mention.code for mention in offered}) < 2:
         return False
-    main = {one.code for one in offered if one.is_asked_for and not one.is_aside}
-    main = main or {one.code for one in offered if not one.is_aside}
-    return told.leaves_choice or any(one.is_guess for one in offered) or len(main) != 1
+    main = {mention.code for mention in offered if mention.is_asked_for and not mention.is_aside}
+    main = main or {mention.code for mention in offered if not mention.is_aside}
+    return roles.leaves_choice or any(mention.is_guess for mention in offered) or len(main) != 1
 
 
 def _is_told_apart(
-    one: Mention, fields: Fields, expected: str, asked: set[str], marked: bool
+    mention: Mention, fields: Fields, expected: str, wanted_words: set[str], marked: bool
 ) -> bool:
-    """Whether words say of another code that it is another.
+    """Whether the words around another code say that it is something else.
 
     It has the name of its own field, or is beside the point; where the expected code is called what
     was asked for (`marked`), any words do.
     """
-    own = fields.get(one.code, frozenset())
-    if not own or one.is_asked_for:
+    own = fields.get(mention.code, frozenset())
+    if not own or mention.is_asked_for:
         return False
     if own & fields.get(expected, frozenset()):
-        return marked or one.is_compared
+        return marked or mention.is_compared
     names = {field.split("_")[0] for field in own}
     names |= {w for field in own if field.count("_") > 1 for w in field.split("_")} - {
         "ref",
         "code",
     }
-    called = [word for word in _words(one.name) if word in names | asked]
-    if called and called[-1 if one.is_named_before else 0] in asked - names:
-        return one.is_compared
-    said = {*_words((*one.lead[-8:], *one.tail[:8]))}
-    return bool(names & said or (marked and said - FILLERS)) or one.is_compared or one.is_extra
+    called = [word for word in _words(mention.name) if word in names | wanted_words]
+    if called and called[-1 if mention.is_named_before else 0] in wanted_words - names:
+        return mention.is_compared
+    around = {*_words((*mention.lead[-8:], *mention.tail[:8]))}
+    return (
+        bool(names & around or (marked and around - FILLERS))
+        or mention.is_compared
+        or mention.is_extra
+    )
 
 
-def _is_stated(mine: Sequence[Mention], offered: Sequence[Mention], asked: set[str]) -> bool:
-    """Whether the expected code is stated: by the name of what was asked for, or first of all."""
-    main = [one for one in mine if not (one.is_compared or one.is_extra or one.is_listed)]
-    named = any(one.is_asked_for or asked & {*_words((*one.name, *one.tail))} for one in main)
-    first = next((one for one in offered if not one.is_aside), None)
+def _is_stated(mine: Sequence[Mention], offered: Sequence[Mention], wanted_words: set[str]) -> bool:
+    """Whether the expected code is stated: under the requested name, or as the first code."""
+    main = [
+        mention
+        for mention in mine
+        if not (mention.is_compared or mention.is_extra or mention.is_listed)
+    ]
+    named = any(
+        mention.is_asked_for or wanted_words & {*_words((*mention.name, *mention.tail))}
+        for mention in main
+    )
+    first = next((mention for mention in offered if not mention.is_aside), None)
     return bool(main) and (named or first in main)
 
 
 def _is_singled_out(mine: Sequence[Mention], others: Sequence[Mention], in_data: bool) -> bool:
-    """Whether the expected code alone is called what was asked for, or all others are aside."""
-    rivals = [one for one in others if not one.is_aside]
+    """Whether only the expected code has the requested name, or all others are incidental."""
+    rivals = [mention for mention in others if not mention.is_aside]
     if not rivals:
-        return not in_data or any(one.is_asked_for for one in mine)
-    marked = any(one.is_asked_for or (one.is_yours and not in_data) for one in mine)
-    return marked and not any(one.is_yours for one in rivals)
+        return not in_data or any(mention.is_asked_for for mention in mine)
+    marked = any(mention.is_asked_for or (mention.is_yours and not in_data) for mention in mine)
+    return marked and not any(mention.is_yours for mention in rivals)
 
 
 def _words(tokens: Sequence[str]) -> list[str]:
-    """The plain words of tokens, those that are joined ("map_ref") one by one."""
+    """The plain words of tokens; joined words ("map_ref") are split."""
     return [word for token in tokens for word in _WORD.findall(token)]
 
 
@@ -293,7 +310,7 @@ def effects_of(steps: Sequence[Step]) -> list[Any]:
 
 
 def calls_not_made(scene: Scene, steps: Sequence[Step]) -> list[Step]:
-    """The calls of the oracle that have no equal in a trace."""
+    """The calls of the oracle that are missing in a trace."""
     made = [call for step in steps if step.ok for call in step.true]
     written = effects_of(steps)
     return [

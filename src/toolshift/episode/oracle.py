@@ -1,4 +1,4 @@
-"""The oracle: knows the goal, acts only through what is shown, and so proves a scene."""
+"""The oracle knows the goal and acts only through what is shown, which proves a scene solvable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OracleAgent:
     def work(self, episode: Episode, backend: EpisodeBackend) -> None:
         """Works on one request, to an answer or a refusal."""
         solver = self.solver(backend, episode.scene.world.facts, episode.ask_now.goal)
-        asked = episode.asked
+        number = episode.asked
         try:
             answer = episode.ask_now.solve(solver, solver.root)
         except Impossible as impossible:
@@ -40,7 +40,7 @@ class OracleAgent:
             if not episode.end:  # the user goes by a script
                 episode.next_turn()
             return
-        if episode.asked != asked:  # and a question was enough to end the turn
+        if episode.asked != number:  # and a question was enough to end the turn
             return
         if backend.strict and not backend.was_shown(answer):
             raise Untraceable(f"the answer {answer!r} was never shown")
@@ -105,7 +105,7 @@ class EpisodeBackend:
         )
 
     def _catch_up(self) -> None:
-        """Reads what has been said since the last look."""
+        """Reads the messages since the last call."""
         steps = self.episode.steps
         if self._said and self._steps == len(steps):
             return

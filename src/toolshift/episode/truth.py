@@ -31,8 +31,8 @@ class TruthBackend:
             return show(result), result
         except (TypeError, ValueError) as fault:
             action = self.session.truth.actions.get(name)
-            said = f"the action of {name} returned what is not JSON: {fault}"
-            raise WorldFault(placed(said, defined_at(action))) from fault
+            message = f"the action of {name} returned what is not JSON: {fault}"
+            raise WorldFault(placed(message, defined_at(action))) from fault
 
     def ask(self, slot: str, question: str) -> str:
         return ""
@@ -61,20 +61,20 @@ def _answer(world: World, backend: TruthBackend, ask: Ask) -> str:
     except UsageError:
         raise
     except Impossible as fault:
-        said = f"solving {ask.text!r} needs {_lacking(fault, backend, ask)}"
-        raise WorldFault(placed(said, place_of(fault) or defined_at(ask.solve))) from fault
+        message = f"solving {ask.text!r} needs {_lacking(fault, backend, ask)}"
+        raise WorldFault(placed(message, place_of(fault) or defined_at(ask.solve))) from fault
     except Exception as fault:
-        said = f"solving {ask.text!r} raised {described(fault)}"
+        message = f"solving {ask.text!r} raised {described(fault)}"
         place = "" if place_of(fault) else defined_at(ask.solve)
-        raise WorldFault(placed(said, place)) from fault
+        raise WorldFault(placed(message, place)) from fault
     if not isinstance(answer, str):
-        said = f"solving {ask.text!r} returned {type(answer).__name__}, not the answer as text"
-        raise WorldFault(placed(said, defined_at(ask.solve)))
+        message = f"solving {ask.text!r} returned {type(answer).__name__}, not the answer as text"
+        raise WorldFault(placed(message, defined_at(ask.solve)))
     return answer
 
 
 def _lacking(fault: Impossible, backend: TruthBackend, ask: Ask) -> str:
-    """What was needed and could not be had, and why."""
+    """The fact that was needed and could not be found, and why."""
     absent = next(_absent(backend), "")
     if absent:
         return f"the fact {fault.fact!r}; {absent}" if fault.fact else absent
@@ -82,7 +82,7 @@ def _lacking(fault: Impossible, backend: TruthBackend, ask: Ask) -> str:
 
 
 def _absent(backend: TruthBackend) -> Iterator[str]:
-    """Fields that stand in none of the records of a result."""
+    """Fields that are missing in every record of a result."""
     for name, result in backend.seen:
         records = result.data if isinstance(result.data, list) else [result.data]
         read = [facts(record, result.fields) for record in records] if result.ok else []
@@ -106,7 +106,7 @@ def _paths(record: dict[str, Any], above: str = "") -> Iterator[str]:
 
 
 def _unreached(fault: Impossible, tools: tuple[Tool, ...], ask: Ask) -> str:
-    """Why no chain of tools brings a fact."""
+    """Why no chain of tools returns a fact."""
     if not fault.fact:
         return f"a call that failed: {fault.said or fault.reason}"
     fact = f"the fact {fault.fact!r}"
@@ -130,6 +130,6 @@ def _unreached(fault: Impossible, tools: tuple[Tool, ...], ask: Ask) -> str:
             f"{fact}, which {sources[0].name} yields in a list: take it from "
             f"solver.records({fault.fact!r}, env)"
         )
-    said = f"{fact}, to which no chain of tools leads from what the user states"
+    message = f"{fact}, to which no chain of tools leads from what the user states"
     single = ", ".join(tool.name for tool in sources if not tool.many)
-    return f"{said} (solver.records takes it from a tool with many=True; {single} has it not)"
+    return f"{message} (solver.records takes it from a tool with many=True; {single} has it not)"

@@ -23,17 +23,17 @@ MORE = "You asked about more than this; ask about the rest next, one thing at a 
 
 
 def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:
-    """Answers what a question asks about; of several things the first.
+    """Answers the first thing that a question asks about.
 
     Values that a question mentions are context, unless it asks to confirm one or to choose
-    between two. What the user cannot know, he says so. A question that asks about nothing there
-    is a word for is the simulator's failure, and the caller counts it as such.
+    between two. If the user cannot know a value, they say so. A question about no known fact is a
+    failure of the simulator, and the caller counts it as such.
     """
-    asked = asked_about(question, ask.goal, vocabulary, ask.text)
-    if not asked:
+    slots = asked_about(question, ask.goal, vocabulary, ask.text)
+    if not slots:
         return Answer(NOT_UNDERSTOOD, "")
-    slot = asked[0]
+    slot = slots[0]
     if slot not in ask.goal:
         return Answer(f"I do not know the {vocabulary[slot].label}. Please look it up.", slot)
     reply = ask.replies.get(slot) or f"The {vocabulary[slot].label} is {ask.goal[slot]}."
-    return Answer(f"{reply} {MORE}" if len(asked) > 1 else reply, slot)
+    return Answer(f"{reply} {MORE}" if len(slots) > 1 else reply, slot)

@@ -28,6 +28,6 @@ def with_tools(scene: Scene, shown: Sequence[str]) -> Scene:
     names = {tool.name for tool in scene.tools}
     missing = set(shown) - names
     if missing:
-        said = ", ".join(sorted(missing))
-        raise UsageError(f"the scene shows no tool {said}: {nearest(min(missing), names)}")
+        names_missing = ", ".join(sorted(missing))
+        raise UsageError(f"the scene shows no tool {names_missing}: {nearest(min(missing), names)}")
     return scene.with_(layers=(*scene.layers, OnlyTools(frozenset(names - set(shown)))))

@@ -78,7 +78,7 @@ class _Captures:
         return graph.replay
 
     def _once(self, work: Callable[[], object], stream: Any) -> None:
-        """Works once before: what is set up at first use is not captured.
+        """Runs once to warm up, so that lazy set-up is not captured.
 
         A model that waits for the GPU in mid-step, which no graph can hold, is refused here: after
         a capture that has failed the memory of torch is in disorder.

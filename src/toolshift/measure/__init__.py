@@ -1,1 +1,1 @@
-"""What was measured: scores, causes and the statistics that qualify them."""
+"""Measures: scores, causes, and the statistics on them."""

@@ -1,4 +1,4 @@
-"""A replay bundle: what an agent failed, in one archive that needs neither the run nor the machine.
+"""A replay bundle: the failures of an agent in one archive that works on any machine.
 
 The archive is a run folder of its own, with only the cells that failed: any command that reads runs
 reads it once it is unpacked. Beside it stand the shifts that were read from files, the files of the
@@ -38,15 +38,15 @@ from toolshift.worlds.own import file_of
 FORMAT = 1
 INDEX, PAGE, FILES = "failures.json", "FAILURES.md", "files/"
 MAX_BYTES = 2**30
-"""What an archive may hold when it is unpacked."""
+"""The largest size of an unpacked archive, in bytes."""
 _SIBLINGS = (".py", ".json", ".jsonl", ".yaml", ".yml", ".toml")
 _CODE = (".py", ".yaml", ".yml")
-"""Files that are run when a bundle is read: a world's file may start programs."""
+"""Files that may run code when a bundle is read: a world's file may start programs."""
 _STAMP = (1980, 1, 1, 0, 0, 0)
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One episode of a bundle, and how it is met again.
+    """One episode of a bundle, and how to replay it.
 
     Attributes:
         cell: the scene: world, kind, index, seed, pool, size, shifts, trial and the task's hash.
@@ -96,7 +96,7 @@ def passed_in(run: RunFolder, agent: str) -> frozenset[str]:
 def make_bundle(
     run: RunFolder, agent: str, path: Path, passed_before: frozenset[str] = frozenset()
 ) -> int:
-    """Packs what an agent failed; void episodes, which are no failures of its, are left out."""
+    """Packs the failures of an agent; void episodes are no failures and are left out."""
     failed = [
         record
         for record in run.records()
@@ -128,7 +128,7 @@ def _contents(
         run.manifest,
         shifts=versions,
         plan_hash=plan.hash,
-        agents=[each for each in run.manifest.agents if each["name"] == agent],
+        agents=[entry for entry in run.manifest.agents if entry["name"] == agent],
     )
     worlds, named = _world_files(run, {cell.world for cell in cells}), _plugin_files()
     code = _with_siblings(named)
@@ -146,9 +146,9 @@ def _contents(
             )
             for record, cell in zip(failed, cells, strict=True)
         ],
-        worlds=[each for each in worlds if is_file(each)],
+        worlds=[entry for entry in worlds if is_file(entry)],
         plugins=list(named),
-        modules=[each for each in plugins.named() if not each.endswith(".py")],
+        modules=[entry for entry in plugins.named() if not entry.endswith(".py")],
     )
     return {
         PAGE: _page(index, name, agent).encode(),
@@ -164,8 +164,8 @@ def _contents(
 
 
 def _world_files(run: RunFolder, worlds: set[str]) -> dict[str, bytes]:
-    """The files of own worlds, and what these name; none of them is opened as a world."""
-    found: dict[str, bytes] = {}
+    """The files of own worlds, and the files that these name; none is opened as a world."""
+    contents: dict[str, bytes] = {}
     for name in sorted(world for world in worlds if "@" in world):
         kept = run.own.find(name)
         file = file_of(kept.called, kept.file) if kept else None
@@ -176,19 +176,19 @@ def _world_files(run: RunFolder, worlds: set[str]) -> dict[str, bytes]:
                 "toolshift gate ..."
             )
         folder = f"{FILES}{kept.called}/"
-        found |= {f"{folder}{path.name}": path.read_bytes() for path in (file, *_named_in(file))}
-    return found
+        contents |= {f"{folder}{path.name}": path.read_bytes() for path in (file, *_named_in(file))}
+    return contents
 
 
 def _own_of(run: RunFolder) -> dict[str, bytes]:
-    """What the run keeps of the user's own, so that the bundle can be looked at."""
+    """What the run keeps of the user's own worlds and shifts, so that the bundle can be read."""
     kept = run.own.kept
     return {own.FILE: JSON.encode(kept[0][1]) + b"\n"} if kept else {}
 
 
 def _plugin_files() -> dict[str, Path]:
     """Plugins that are files, each in a folder of its own: two may have one name."""
-    files = [Path(each) for each in plugins.named() if each.endswith(".py")]
+    files = [Path(plugin) for plugin in plugins.named() if plugin.endswith(".py")]
     return {f"{FILES}plugin-{number}/{file.name}": file for number, file in enumerate(files)}
 
 
@@ -204,23 +204,25 @@ def _with_siblings(files: dict[str, Path]) -> dict[str, bytes]:
 def _named_in(path: Path) -> list[Path]:
     """The files beside a file that it names, and those that these name."""
     beside = {
-        each for each in path.parent.iterdir() if each.suffix in _SIBLINGS and each.is_file()
+        sibling
+        for sibling in path.parent.iterdir()
+        if sibling.suffix in _SIBLINGS and sibling.is_file()
     } - {path}
-    found: list[Path] = []
+    named: list[Path] = []
     open_ = [path]
     while open_:
         text = open_.pop().read_text(encoding="utf-8", errors="replace")
-        for each in sorted(beside):
-            word = each.stem if each.suffix == ".py" else each.name
+        for sibling in sorted(beside):
+            word = sibling.stem if sibling.suffix == ".py" else sibling.name
             if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text):
-                beside.discard(each)
-                found.append(each)
-                open_ += [each] if each.suffix in _CODE else []
-    return found
+                beside.discard(sibling)
+                named.append(sibling)
+                open_ += [sibling] if sibling.suffix in _CODE else []
+    return named
 
 
 def _page(index: Index, name: str, agent: str) -> str:
-    """What a colleague reads first."""
+    """The text of FAILURES.md."""
     lines = [
         f"# {len(index.failures)} failures of {one_line(agent)}",
         "",
@@ -240,9 +242,9 @@ def _page(index: Index, name: str, agent: str) -> str:
         "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {each.cell.lineage} | {each.cell.stack or 'clean'} | {each.cell.trial} | {each.cause} "
-        f"| {'yes' if each.lost else ''} | `{each.command}` |"
-        for each in index.failures
+        f"| {row.cell.lineage} | {row.cell.stack or 'clean'} | {row.cell.trial} | {row.cause} "
+        f"| {'yes' if row.lost else ''} | `{row.command}` |"
+        for row in index.failures
     ]
     return "\n".join(lines) + "\n"
 
@@ -281,7 +283,7 @@ def _read(folder: Path, trust: bool) -> RunFolder:
 
 
 def _check_whole(run: RunFolder, index: Index) -> None:
-    """Checks that the episodes of a bundle are those that it lists: half of them proves nothing."""
+    """Checks that a bundle has all the episodes that it lists."""
     there = {record.episode for record in run.records()}
     listed = {failure.episode for failure in index.failures}
     again = "get the bundle again, or make it again with `toolshift gate --bundle`"
@@ -298,7 +300,7 @@ def _check_whole(run: RunFolder, index: Index) -> None:
 
 
 def _is_code(world: str) -> bool:
-    """Whether the name of a world says a file or a module, which is run when it is looked up."""
+    """Whether the name of a world is a file or a module, whose code runs when it is loaded."""
     named = world.startswith((BFCL, TAU2))
     return not named and (is_file(world) or any(mark in world for mark in ":@/\\"))
 
@@ -306,7 +308,7 @@ def _is_code(world: str) -> bool:
 def _unpack(path: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
                 raise UsageError(f"{path} would unpack to more than {MAX_BYTES:,} bytes")
             if packed := [name for name in archive.namelist() if name.endswith(PACKED)]:
                 raise UsageError(
@@ -322,7 +324,7 @@ def _unpack(path: Path, folder: Path) -> None:
 
 
 def _known(folder: Path, trust: bool) -> Index:
-    """Lets the worlds and plugins of a bundle be found; returns what it lists."""
+    """Registers the worlds and plugins of a bundle; returns its index."""
     index = decode((folder / INDEX).read_bytes(), Index, INDEX)
     if index.format != FORMAT:
         raise UsageError(f"the bundle is of format {index.format}, and this one reads {FORMAT}")
@@ -332,10 +334,10 @@ def _known(folder: Path, trust: bool) -> Index:
             f"this bundle holds code of its maker ({', '.join(code)}), which replaying it runs: "
             "read it, then add --trust"
         )
-    for each in index.plugins:
-        plugins.name(str(_inside(folder, each)))
-    own = [str(_inside(folder, each)) for each in index.worlds]
-    known = [each for each in os.environ.get(OWN, "").split(os.pathsep) if each]
+    for name in index.plugins:
+        plugins.name(str(_inside(folder, name)))
+    own = [str(_inside(folder, name)) for name in index.worlds]
+    known = [name for name in os.environ.get(OWN, "").split(os.pathsep) if name]
     if own:
         os.environ[OWN] = os.pathsep.join(dict.fromkeys([*own, *known]))
     return index

@@ -23,7 +23,7 @@ _FIELDS = {
     "size": "entities in each world",
     "placebo": "placebo arm",
 }
-"""The fields of a selection that are said with both their values."""
+"""The fields of a selection that are shown with both values."""
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Apart(msgspec.Struct, frozen=True):
-    """Two groups whose scores must not be put beside each other.
+    """Two groups whose scores must not be compared.
 
     Attributes:
         first: the place of a group; likewise `second`.
@@ -63,7 +63,7 @@ class Comparability(msgspec.Struct, frozen=True):
 
 
 def comparability(folders: Sequence[RunFolder]) -> Comparability:
-    """Sorts runs by what they have run."""
+    """Groups runs by their plans."""
     places: dict[str, list[int]] = {}
     for place, folder in enumerate(folders):
         places.setdefault(folder.manifest.plan_hash, []).append(place)
@@ -81,26 +81,26 @@ def comparability(folders: Sequence[RunFolder]) -> Comparability:
 
 
 def _notes(folders: Sequence[RunFolder]) -> list[str]:
-    """What may explain a difference between runs of one plan beside their agents."""
-    found = []
+    """What, beside the agents, may explain a difference between runs of one plan."""
+    notes = []
     made = dict.fromkeys(folder.manifest.graded_by for folder in folders)
     if len(made) > 1:
-        found.append(
+        notes.append(
             f"graded by ToolShift {', '.join(made)}: `toolshift regrade RUN --write` grades all of "
             "them by the rules of one version"
         )
     readers = dict.fromkeys(reader_of_prose(folder.manifest) for folder in folders)
     if len(readers) > 1:
-        found.append(f"prose was read differently: {', '.join(readers)}")
-    return found
+        notes.append(f"prose was read differently: {', '.join(readers)}")
+    return notes
 
 
 def _reasons(one: RunFolder, two: RunFolder) -> Iterator[str]:
-    """What differs between two plans, each in one clause."""
+    """The differences between two plans, each in one clause."""
     first, second = one.manifest.selection, two.manifest.selection
     reasons = [
-        f"{said}: {_value(getattr(first, field))}, and {_value(getattr(second, field))}"
-        for field, said in _FIELDS.items()
+        f"{label}: {_value(getattr(first, field))}, and {_value(getattr(second, field))}"
+        for field, label in _FIELDS.items()
         if getattr(first, field) != getattr(second, field)
     ]
     yield from reasons

@@ -1,4 +1,4 @@
-"""Two runs beside each other, paired on the scenes that both have."""
+"""Compares two runs, paired on the scenes that both have."""
 
 from __future__ import annotations
 
@@ -181,11 +181,11 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
     if not record.steps or not record.steps[-1].prose or record.end not in ("answered", "refused"):
         return record
     *before, last = record.steps
-    asked = sum(step.kind == "answer" for step in before)
+    answered = sum(step.kind == "answer" for step in before)
     shown = "\n".join(step.text for step in before if step.kind == "call")
-    reading = read_ending(scene, last.said, shown, heard_in(before, scene.asks[asked]), judge)
+    reading = read_ending(scene, last.said, shown, heard_in(before, scene.asks[answered]), judge)
     end: End = "refused" if reading.kind == "refusal" else "answered"
-    if reading.kind == "question" or (end == "answered" and asked + 1 < len(scene.asks)):
+    if reading.kind == "question" or (end == "answered" and answered + 1 < len(scene.asks)):
         return record
     kind, name = ("refuse", reading.reason) if end == "refused" else ("answer", "")
     ending = msgspec.structs.replace(last, kind=kind, name=name, judge=reading.judge)
@@ -215,7 +215,7 @@ def same_shifts(before: RunFolder, after: RunFolder) -> None:
 
 
 def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
-    """What differs between two runs beside their agents."""
+    """The differences between two runs beside their agents."""
     old, new = before.manifest.toolshift, after.manifest.toolshift
     notes = []
     if old != new:
@@ -226,8 +226,8 @@ def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
     }
     readers = {reader_of_prose(folder.manifest): folder.path for folder in (before, after)}
     if len(readers) > 1:
-        said = "; ".join(f"{path} {reader}" for reader, path in readers.items())
-        notes.append(f"Endings in prose were read differently: {said}.")
+        readings = "; ".join(f"{path} {reader}" for reader, path in readers.items())
+        notes.append(f"Endings in prose were read differently: {readings}.")
     if moved:
         notes.append(
             f"{', '.join(sorted(moved))}: the runs have other versions of it, which are not "
@@ -336,8 +336,8 @@ def _contrast(label: str, pairs: list[Pair]) -> Contrast:
 
 def _scores(pairs: list[Pair], which: int) -> Scores:
     """Passes by task; the scenes of a task are its trials."""
-    found: Scores = defaultdict(list)
+    passes: Scores = defaultdict(list)
     for pair in pairs:
         record: Any = pair[which]
-        found[pair[0].lineage].append(float(record.grade.passed))
-    return found
+        passes[pair[0].lineage].append(float(record.grade.passed))
+    return passes

@@ -1,7 +1,7 @@
-"""What the measures of one agent say, in sentences: where it is weak, and why.
+"""The measures of one agent in sentences: where it is weak, and why.
 
 Only contrasts that differ significantly from chance and from the placebo arm are called a weakness;
-what cannot is said to be so.
+the others are called not significant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolshift.measure.statistics import Interval
 FLOOR, CEILING = 0.1, 0.95
 """A clean accuracy up to `FLOOR` is at floor; a shifted one from `CEILING` on is at ceiling."""
 LONGEST_FAULT = 200
-"""Characters of what an agent said as it broke down."""
+"""The most characters of an agent's error in a sentence."""
 
 
 class Weakness(msgspec.Struct, frozen=True):
@@ -54,12 +54,12 @@ class Crashes(msgspec.Struct, frozen=True):
 def weaknesses(everything: Measures, tiers: Sequence[Measures]) -> list[Weakness]:
     """The causes behind an agent's failures, the commonest first; empty for a sound agent."""
     total = sum(everything.causes.values())
-    found = []
+    ranked = []
     for cause, count in everything.causes.items():
         most = max(tiers, key=lambda row: row.causes.get(cause, 0), default=everything)
         tier = most.label if most.causes.get(cause) else everything.label
-        found.append(Weakness(cause, count, count / total, tier, most.examples.get(cause, "")))
-    return found
+        ranked.append(Weakness(cause, count, count / total, tier, most.examples.get(cause, "")))
+    return ranked
 
 
 def diagnose(
@@ -71,27 +71,27 @@ def diagnose(
     broken: str = "",
 ) -> list[str]:
     """The sentences, the most important first; `broken` is what `broke_down` says, if it did."""
-    said = [_clean(clean), *([broken] if broken else [])]
+    sentences = [_clean(clean), *([broken] if broken else [])]
     if placebo is not None and placebo.significant:
-        said.append(
+        sentences.append(
             f"Even the placebo arm moves it by {drop_of(placebo)}: it is sensitive to order "
             "and phrasing."
         )
     if clean.clean_defined:
-        said += _stages(tiers, shifts) + _worst_shift(shifts)
+        sentences += _stages(tiers, shifts) + _worst_shift(shifts)
     elif tiers:
-        said.append(_undefined(tiers))
+        sentences.append(_undefined(tiers))
     void = sum(row.void for row in (clean, *([placebo] if placebo else []), *tiers))
-    said += _refusals(tiers) + _cause(weak, void)
-    return said
+    sentences += _refusals(tiers) + _cause(weak, void)
+    return sentences
 
 
 def broke_down(crashes: Crashes, episodes: int) -> str:
     """How often an agent's own code ended an episode, of so many, and why."""
-    said = " ".join(crashes.said.split())
-    if len(said) > LONGEST_FAULT:
-        said = f"{said[:LONGEST_FAULT]}…"
-    because = f": {said}" if said else ""
+    reason = " ".join(crashes.said.split())
+    if len(reason) > LONGEST_FAULT:
+        reason = f"{reason[:LONGEST_FAULT]}…"
+    because = f": {reason}" if reason else ""
     return (
         f"Its own code broke down in {crashes.episodes} of {episodes} episodes{because} "
         f"({opened(crashes.example)})."
@@ -135,14 +135,14 @@ def doubt(row: Measures) -> str:
 
 
 def at_ceiling(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> bool:
-    """Whether the shifts do not reach an agent's limits, as far as can be seen."""
+    """Whether the shifts seem too easy for an agent."""
     loss = untold(tiers, shifts)
     rows = [*tiers, *([loss] if loss else [])]
     return all(not row.void and row.accuracy.estimate >= CEILING for row in rows)
 
 
 def smallest_loss(tiers: Sequence[Measures]) -> str:
-    """From what drop on every tier would show it, with power and level; "" without a drop.
+    """The smallest drop that every tier would show, with power and level; "" without a drop.
 
     Under the exact test even a total loss is within chance where the tasks are very few.
     """
@@ -191,12 +191,12 @@ def percent(interval: Interval) -> str:
 
 
 def kinds(void: Mapping[str, int]) -> str:
-    """Void episodes by what made them so: "3 infrastructure, 1 simulator"."""
+    """Void episodes by reason: "3 infrastructure, 1 simulator"."""
     return ", ".join(f"{count} {kind}" for kind, count in void.items())
 
 
 def opened(episode: str) -> str:
-    """The command that shows an episode; what prints it puts the run's folder in place of RUN."""
+    """The command that shows an episode; RUN is replaced by the run's folder when printed."""
     return command("trace", "RUN", episode, travels=True)
 
 
@@ -230,14 +230,14 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
             ["No tier differs significantly from clean or from the placebo arm."] if tiers else []
         )
     worst = max(apart, key=lambda row: row.drop.estimate)
-    said = [
+    sentences = [
         f"Weakest stage: {worst.label}, {drop_of(worst)} "
         f"({percent(worst.clean)} clean, {percent(worst.accuracy)} shifted"
         f"{f', {bounds_of(worst)}' if worst.void_matters else ''})."
     ]
     if rest:
-        said.append(f"Not significant: {', '.join(rest)}.")
-    return said
+        sentences.append(f"Not significant: {', '.join(rest)}.")
+    return sentences
 
 
 def _main_cause(row: Measures) -> str:
@@ -251,14 +251,14 @@ def _worst_shift(shifts: Sequence[Measures]) -> list[str]:
     if not apart:
         return []
     worst = max(apart, key=lambda row: row.drop.estimate)
-    said = f"What hurts most: {words(worst.label)}, {drop_of(worst)}"
+    sentence = f"What hurts most: {words(worst.label)}, {drop_of(worst)}"
     if worst.causes:
         cause, count = next(iter(worst.causes.items()))
         failed = sum(worst.causes.values())
-        said += f", by {words(cause)} in {count} of its {failed} failures"
+        sentence += f", by {words(cause)} in {count} of its {failed} failures"
         if worst.examples.get(cause):
-            said += f" ({opened(worst.examples[cause])})"
-    return [said + "."]
+            sentence += f" ({opened(worst.examples[cause])})"
+    return [sentence + "."]
 
 
 def _undefined(tiers: Sequence[Measures]) -> str:
@@ -269,7 +269,7 @@ def _undefined(tiers: Sequence[Measures]) -> str:
 
 
 def _refusals(tiers: Sequence[Measures]) -> list[str]:
-    said = []
+    sentences = []
     for row in tiers:
         if not row.unsolvable:
             continue
@@ -282,8 +282,8 @@ def _refusals(tiers: Sequence[Measures]) -> list[str]:
             text += f" ({row.right_reason:.0%} of these for the right reason)"
         if row.wrong_refusal.n:
             text += f", and {percent(row.wrong_refusal)} of the solvable ones beside them"
-        said.append(text + ".")
-    return said
+        sentences.append(text + ".")
+    return sentences
 
 
 def _cause(weak: Sequence[Weakness], void: int) -> list[str]:
@@ -292,8 +292,8 @@ def _cause(weak: Sequence[Weakness], void: int) -> list[str]:
     if not weak:
         return ["No failure in any arm."]
     first = weak[0]
-    said = (
+    sentence = (
         f"Commonest cause of failure: {words(first.cause)}, {first.failures} "
         f"({first.share:.0%} of all failures), mostly in {first.tier}"
     )
-    return [f"{said}: {opened(first.example)}" if first.example else f"{said}."]
+    return [f"{sentence}: {opened(first.example)}" if first.example else f"{sentence}."]

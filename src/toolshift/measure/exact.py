@@ -42,7 +42,7 @@ def exact_limits(
     Returns:
         Limits within the bounds.
     """
-    if values.size > _MOST_KEPT:
+    if values.size > _MAX_KEPT:
         return _limits(values, bounds, confidence)
     return _kept_limits(np.sort(np.asarray(values, np.float64)).tobytes(), bounds, confidence)
 
@@ -60,7 +60,7 @@ def exact_p_value(values: Floats, least: float, at: float) -> float:
     Returns:
         From 0 to 1.
     """
-    if values.size > _MOST_KEPT:
+    if values.size > _MAX_KEPT:
         return dirichlet_cdf(*_masses(values, least), at)
     return _kept_p_value(np.sort(np.asarray(values, np.float64)).tobytes(), least, at)
 
@@ -135,7 +135,7 @@ def _limits(values: Floats, bounds: tuple[float, float], confidence: float) -> t
 
 
 # Many rows of a report have the same scores, in another order of the tasks.
-_MOST_KEPT = 500
+_MAX_KEPT = 500
 """Tasks up to which limits and p values are kept, so that what is kept stays small."""
 
 

@@ -31,7 +31,7 @@ CLEAN, OVERALL = "clean", "overall"
 MAX_VOID = 5.0
 MIN_MARGIN = 0.25  # points; below it, a share was meant
 LOW = 0.5
-"""Under this accuracy of the baseline, a pass says little."""
+"""Below this accuracy of the baseline, a pass means little."""
 _GRAVEST: tuple[Verdict, ...] = ("fail", "error", "inconclusive", "pass")
 Why = Literal["", "nothing", "void", "worst", "best", "spread"]
 Inconclusive = Literal["pass", "fail", ""]
@@ -44,7 +44,7 @@ GROUPINGS: dict[str, Callable[[Cell], str]] = {
 
 
 class Family(msgspec.Struct, frozen=True):
-    """What the gate says of one group of scenes. Rates and changes lie in [-1, 1].
+    """The gate's verdict on one group of scenes. Rates and changes lie in [-1, 1].
 
     Attributes:
         gated: counts for the gate; the others are shown only.
@@ -134,7 +134,7 @@ def judge(
     by: str = "tier",
     max_void: float = MAX_VOID,
 ) -> Gate:
-    """Gates a run by a baseline."""
+    """Gates a run against a baseline."""
     check_options(margin, by, max_void)
     same_shifts(baseline, candidate)
     first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
@@ -175,7 +175,7 @@ def certain_to_fail(
     candidate_agent: str = "",
     by: str = "tier",
 ) -> bool:
-    """Whether the gate fails whatever the scenes that are left, or void, would show.
+    """Whether the gate fails whatever the result of the remaining or void scenes.
 
     That is so where a family fails even with all of them passed. A run that is stopped then has the
     verdict of the whole run, so the rates of error are those of the whole (curtailed sampling).
@@ -193,7 +193,7 @@ def _fails_at_best(scenes: list[_Scene], margin: float) -> bool:
 def _names(
     baseline: RunFolder, candidate: RunFolder, baseline_agent: str, candidate_agent: str
 ) -> tuple[str, str]:
-    """The agents that are compared: that of the baseline, and the candidate's."""
+    """The two agents that are compared: the baseline's and the candidate's."""
     second = find_agent(candidate, candidate_agent)
     names = [str(agent["name"]) for agent in baseline.manifest.agents]
     return find_agent(baseline, baseline_agent or (second if second in names else "")), second
@@ -206,7 +206,7 @@ def _paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) 
 
 
 def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -> None:
-    """Checks what the gate is asked for."""
+    """Checks the settings of the gate."""
     if not 0 < margin < 100:
         raise UsageError(f"the margin is in points of accuracy, above 0 and under 100: {margin:g}")
     if margin < MIN_MARGIN:
@@ -250,11 +250,11 @@ def _grouped(every: list[_Scene], key: Callable[[Cell], str]) -> dict[str, list[
 
 
 def _groups(scenes: Iterable[_Scene], key: Callable[[Cell], str]) -> dict[str, list[_Scene]]:
-    found: dict[str, list[_Scene]] = defaultdict(list)
+    groups: dict[str, list[_Scene]] = defaultdict(list)
     for scene in scenes:
-        found[key(scene.cell)].append(scene)
-    known = [label for label in TIER_ORDER if label in found]
-    return {label: found[label] for label in (*known, *found)}
+        groups[key(scene.cell)].append(scene)
+    known = [label for label in TIER_ORDER if label in groups]
+    return {label: groups[label] for label in (*known, *groups)}
 
 
 def _table(
@@ -324,7 +324,7 @@ def _verdict(
     scenes: int,
     rules: _Rules,
 ) -> tuple[Verdict, Why]:
-    """The verdict, and why nothing is decided or something is in spite of void scenes."""
+    """The verdict, and why it is open, or decided in spite of void scenes."""
     if best is not None and best.n and best.high < -rules.margin / 100:
         return "fail", "best"  # whatever the void scenes would have shown
     if not changes.size:
@@ -394,20 +394,20 @@ def _more(family: Family) -> str:
 
 def _together(families: list[Family]) -> Verdict:
     verdicts = {family.verdict for family in families}
-    return next(each for each in _GRAVEST if each in verdicts)
+    return next(verdict for verdict in _GRAVEST if verdict in verdicts)
 
 
 def _sum_up(verdict: Verdict, families: list[Family], margin: float) -> str:
-    those = [family for family in families if family.verdict == verdict]
-    names = ", ".join(family.label for family in those)
+    matching = [family for family in families if family.verdict == verdict]
+    names = ", ".join(family.label for family in matching)
     if verdict == "pass":
         return f"pass: nothing is worse by {margin:g} points ({names})"
     if verdict == "fail":
         return f"fail: worse by more than {margin:g} points: {names}"
     if verdict == "error":
         return f"error: not measured: {names}; see the reasons"
-    wanted = [family.more_tasks for family in those if family.more_tasks is not None]
-    if len(wanted) < len(those):
+    wanted = [family.more_tasks for family in matching if family.more_tasks is not None]
+    if len(wanted) < len(matching):
         return f"inconclusive: {names}; see the reasons"
     return (
         f"inconclusive: {names}; about {max(wanted):,} more tasks of each would decide "
@@ -422,21 +422,21 @@ def _notes(
     families: list[Family],
     itself: bool,
 ) -> list[str]:
-    found = version_notes(baseline, candidate)
+    notes = version_notes(baseline, candidate)
     if itself:
-        found.append(
+        notes.append(
             f"{candidate.path} is compared with itself, so nothing can be lost: is --baseline the "
             "run of what is in use?"
         )
     if left_out:
-        found.append(
+        notes.append(
             f"{left_out} scenes of {baseline.path} are not in the plan of {candidate.path} and "
             "were not gated."
         )
     low = [family.label for family in families if family.baseline < LOW]
     if low:
-        found.append(
+        notes.append(
             f"The baseline passes less than {LOW:.0%} of {', '.join(low)}: where little is "
             "passed, little can be lost."
         )
-    return found
+    return notes

@@ -1,4 +1,4 @@
-"""The statistics of the gate: is a build worse than the baseline by more than a margin?
+"""Statistics of the gate: is a build worse than the baseline by more than a margin?
 
 A *change* is candidate minus baseline, so that a loss is negative. The limits are the exact ones
 (`measure.exact`) everywhere, at 90%, so that either error at the margin is 5% at most. The t
@@ -48,7 +48,7 @@ def decide(changes: Floats, margin: float, confidence: float = CONFIDENCE) -> Ve
 def more_tasks(changes: Floats, margin: float, confidence: float = CONFIDENCE) -> int | None:
     """About how many tasks more would decide, with a chance of `CHANCE`; an estimate.
 
-    Supposes that the tasks to come change as those seen do. None without any task, and where the
+    Assumes that further tasks change like those seen. None without any task, and where the
     change is so near to the margin that `MAX_TASKS` would not do.
     """
     seen = changes.size

@@ -1,9 +1,9 @@
 """From graded episodes to measures: per tier, dimension, shift, severity, task kind and world.
 
 The task is the cluster of every interval. A drop is clean minus shifted on the same tasks, and is
-defined only where the clean accuracy of those tasks is at least one half. A contrast is *told
-apart* where its adjusted p value is below 0.05 and the placebo arm does not explain it: Holm over
-the four tiers and over the tier x dimension family, Benjamini-Hochberg over the other tables.
+defined only where the clean accuracy of those tasks is at least one half. A contrast is
+*significant* where its adjusted p value is below 0.05 and the placebo arm does not explain it: Holm
+over the four tiers and over the tier x dimension family, Benjamini-Hochberg over the other tables.
 """
 
 from __future__ import annotations
@@ -256,8 +256,8 @@ class Arms:
         there = self.placebo_passes.of[tasks] > 0
         floor = np.full(first.size, nan)
         floor[there] = first[there] - self.placebo_passes.over(tasks).means
-        found = smallest_drop_of(first, second, floor, level)
-        return msgspec.structs.replace(row, detectable=found)
+        smallest = smallest_drop_of(first, second, floor, level)
+        return msgspec.structs.replace(row, detectable=smallest)
 
     def measure_placebo(self) -> Measures | None:
         """The placebo arm; None where there is none."""
@@ -371,11 +371,11 @@ class Arms:
 
 def scores(rows: Iterable[Scored], void_fails: bool = False) -> Scores:
     """Passes (0 or 1) by task; void episodes are left out, or count as failures."""
-    found: Scores = defaultdict(list)
+    passes: Scores = defaultdict(list)
     for row in rows:
         if void_fails or not row.grade.void:
-            found[row.cell.lineage].append(float(row.grade.passed))
-    return found
+            passes[row.cell.lineage].append(float(row.grade.passed))
+    return passes
 
 
 def _behaviour(rows: Rows) -> dict[str, Any]:
@@ -406,8 +406,8 @@ def _by_scene(rows: Rows) -> list[tuple[int, int]]:
     """Passes and trials of each scene; a task under two shifts is two scenes."""
     scenes = rows["task"].astype(np.int64) * (1 + rows["stack"].max(initial=0)) + rows["stack"]
     _, first, places = np.unique(scenes, return_index=True, return_inverse=True)
-    found = Tally.count(first[places], rows["passed"], len(rows))
-    of, passed = found.of[found.tasks], found.held[found.tasks]
+    tally = Tally.count(first[places], rows["passed"], len(rows))
+    of, passed = tally.of[tally.tasks], tally.held[tally.tasks]
     return list(zip(passed.tolist(), of.tolist(), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""A sample of a run, played again: do its stored verdicts hold?
+"""Replays a sample of a run: do its stored verdicts hold?
 
 The recorded calls, questions and endings are made in fresh scenes, so no agent and no model is
 needed. What the scene answers is compared word for word, and the verdict with the stored one.
@@ -31,7 +31,7 @@ VOID = "they are void, so there is no verdict on the agent"
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """An episode that did not come out as it is stored.
+    """An episode whose replay differs from what is stored.
 
     Attributes:
         what: "verdict", or "trace" where the verdict is the same.
@@ -49,7 +49,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Recheck(msgspec.Struct, frozen=True):
-    """What came of playing a sample again.
+    """The result of replaying a sample.
 
     Attributes:
         episodes: finished episodes of the run.
@@ -66,7 +66,7 @@ class Recheck(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether every episode of the sample came out as it is stored."""
+        """Whether the replay of every episode matched what is stored."""
         return not self.differ
 
 
@@ -86,15 +86,15 @@ def recheck(
         if not reason:
             names.append(record.episode)
     if not names:
-        said = "; ".join(f"{number} episodes: {why}" for why, number in reasons.items() if why)
-        raise UsageError(f"{folder.path}: nothing can be played again ({said or 'no episode'})")
+        counts = "; ".join(f"{number} episodes: {why}" for why, number in reasons.items() if why)
+        raise UsageError(f"{folder.path}: nothing can be played again ({counts or 'no episode'})")
     drawn = set(seeds.rng(seed, folder.manifest.plan_hash, "recheck").sample(sorted(names),
                 min(sample, len(names))))  # fmt: skip
     differ, done = [], 0
     for record in folder.records():
         if record.episode in drawn:
-            found = played_again(folder, record)
-            differ += [found] if found else []
+            difference = played_again(folder, record)
+            differ += [difference] if difference else []
             done += 1
             watch(done, len(drawn))
     left_out = {why: number for why, number in reasons.items() if why}
@@ -146,7 +146,7 @@ def play_again(
 
 
 def _act(episode: Episode, step: Step) -> None:
-    """Does what a step records of the agent."""
+    """Repeats the agent's action of a step."""
     if step.kind == "call":
         known = step.name not in PROTOCOL_NAMES or step.error != "unknown_tool"
         episode.take_call(_call(step), step.said, protocol=known)

@@ -1,4 +1,4 @@
-"""A report: what a run found out about each agent, as data."""
+"""A report: the results of a run for each agent, as data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOOK_ALIKE = "look-alikes"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """Messages in prose that a model was asked to read.
+    """Messages in prose that a judge model was asked to read.
 
     Attributes:
         judge: the model.
@@ -53,7 +53,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class AgentReport(msgspec.Struct, frozen=True):
-    """What was found out about one agent.
+    """The results of one agent.
 
     Attributes:
         decoding: the label of results made under a constraint; "" for free decoding.
@@ -152,10 +152,10 @@ class Report(msgspec.Struct, frozen=True):
         """
         if not name:
             return self.agents[0]
-        for each in self.agents:
-            if each.name == name:
-                return each
-        raise UsageError(unknown("agent", name, (each.name for each in self.agents)))
+        for report in self.agents:
+            if report.name == name:
+                return report
+        raise UsageError(unknown("agent", name, (report.name for report in self.agents)))
 
     def drop(self, tier: str, agent: str = "") -> Interval:
         """The drop of accuracy in a tier, clean minus shifted; NaN where it is not defined.
@@ -180,7 +180,7 @@ class Report(msgspec.Struct, frozen=True):
         """The four-tier table as rows of plain values, one an agent and tier."""
         return [
             {
-                "agent": each.name,
+                "agent": report.name,
                 "tier": row.label,
                 "clean": _number(row.clean.estimate),
                 "accuracy": _number(row.accuracy.estimate),
@@ -191,8 +191,8 @@ class Report(msgspec.Struct, frozen=True):
                 "significant": row.significant,
                 "refusal_rate": _number(row.refusal_rate.estimate),
             }
-            for each in self.agents
-            for row in each.tiers
+            for report in self.agents
+            for row in report.tiers
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
         place = places.get(record.cell)
         if place is not None:
             episodes[record.agent].add(place, Scored.of(record, scenes.cells[place]))
-    found = [
+    reports = [
         _about(about, episodes[name], len(places))
         for about in agents
         if (name := str(about["name"])) in episodes
@@ -225,7 +225,7 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
         seeds=list(selection.seeds),
         pool=selection.pool,
         size=selection.size,
-        agents=found,
+        agents=reports,
         skipped=_skipped(plan),
         broken=_broken(plan, episodes.values()),
     )
@@ -271,10 +271,10 @@ def _about(about: dict[str, Any], episodes: Episodes, planned: int) -> AgentRepo
     )
 
 
-def _judged(said: Counter[str]) -> Judged | None:
-    failed = sum(count for judge, count in said.items() if judge.endswith(FAILED))
-    names = sorted({judge.removesuffix(FAILED) for judge in said})
-    return Judged(", ".join(names), said.total() - failed, failed) if said else None
+def _judged(counts: Counter[str]) -> Judged | None:
+    failed = sum(count for judge, count in counts.items() if judge.endswith(FAILED))
+    names = sorted({judge.removesuffix(FAILED) for judge in counts})
+    return Judged(", ".join(names), counts.total() - failed, failed) if counts else None
 
 
 def _crashed(rows: Rows, broke: Mapping[int, str]) -> Crashes | None:
@@ -282,8 +282,8 @@ def _crashed(rows: Rows, broke: Mapping[int, str]) -> Crashes | None:
     if not len(broken):
         return None
     all_said = [broke[place] for place in broken["place"].tolist()]
-    said, _ = Counter(all_said).most_common(1)[0]
-    return Crashes(len(broken), said, broken["episode"][all_said.index(said)])
+    message, _ = Counter(all_said).most_common(1)[0]
+    return Crashes(len(broken), message, broken["episode"][all_said.index(message)])
 
 
 def draws_entities(worlds: Iterable[str]) -> bool:
@@ -315,13 +315,13 @@ def _skipped(plan: Plan) -> list[Skipped]:
 
 def _broken(plan: Plan, played: Iterable[Episodes]) -> list[BrokenShift]:
     planned = [r for r in plan.rows if r.broken and not r.cell.trial]
-    ended = [pair for each in played for pair in each.in_broken_shifts()]
+    ended = [pair for arms in played for pair in arms.in_broken_shifts()]
     first: dict[str, tuple[str, str]] = {}
-    for cell, said in [
+    for cell, message in [
         *((row.cell, row.not_applicable) for row in planned),
         *ended,
     ]:
-        first.setdefault(cell.stack, (cell.lineage, said))
+        first.setdefault(cell.stack, (cell.lineage, message))
     scenes = Counter(row.cell.stack for row in planned)
     episodes = Counter(cell.stack for cell, _ in ended)
     return [

@@ -118,11 +118,11 @@ class Scenes:
         codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
         mine = np.array([codes[label] for label in labels], np.int32)[rows["sort"]]
         order = np.argsort(mine, kind="stable")
-        found, begins = np.unique(mine[order], return_index=True)
+        kinds, begins = np.unique(mine[order], return_index=True)
         names = list(codes)
         groups = [
-            (names[code], rows[those])
-            for code, those in zip(found, np.split(order, begins)[1:], strict=True)
+            (names[code], rows[places])
+            for code, places in zip(kinds, np.split(order, begins)[1:], strict=True)
         ]
         return dict(sorted(groups, key=lambda pair: int(pair[1]["place"][0])))
 
@@ -152,10 +152,10 @@ class Episodes:
     def of(cls, rows: Iterable[Scored]) -> Episodes:
         """Episodes without a plan, in the order in which they come."""
         given = list(rows)
-        found = cls(Scenes([row.cell for row in given]))
+        episodes = cls(Scenes([row.cell for row in given]))
         for place, row in enumerate(given):
-            found.add(place, row)
-        return found
+            episodes.add(place, row)
+        return episodes
 
     def add(self, place: int, row: Scored) -> None:
         """Adds an episode."""

@@ -30,7 +30,7 @@ ALPHA = round((1 - CONFIDENCE) / 2, 6)
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """How a gate decides.
+    """The rules by which a gate decides.
 
     Attributes:
         margin: points of accuracy that may be lost.
@@ -81,7 +81,7 @@ class SealedPlan(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The hash, as it is told."""
+        """The hash as it is shown to users."""
         return self.hash[:12]
 
 
@@ -100,7 +100,7 @@ def seal(
             f"{baseline.path} is not finished: {there} of {planned} episodes of {name} are there. "
             "Go on with it first"
         )
-    found = SealedPlan(
+    plan = SealedPlan(
         format=FORMAT,
         toolshift=version,
         candidate=candidate,
@@ -112,7 +112,7 @@ def seal(
         episodes=len(baseline.plan.cells),
         rules=rules,
     )
-    return msgspec.structs.replace(found, hash=found.digest)
+    return msgspec.structs.replace(plan, hash=plan.digest)
 
 
 def save_plan(plan: SealedPlan, path: Path) -> None:
@@ -162,7 +162,7 @@ def _check_file(path: Path) -> None:
 
 
 def baseline_breaches(plan: SealedPlan, baseline: RunFolder) -> list[str]:
-    """What of a baseline is not as it was sealed."""
+    """How a baseline differs from the sealed one."""
     if baseline.plan.hash != plan.plan:
         return [f"{baseline.path} is the run of another plan than the one sealed"]
     names = [str(agent["name"]) for agent in baseline.manifest.agents]
@@ -175,32 +175,34 @@ def baseline_breaches(plan: SealedPlan, baseline: RunFolder) -> list[str]:
 
 
 def candidate_breaches(plan: SealedPlan, agent: dict[str, Any], version: str) -> list[str]:
-    """What of a candidate is not as it was sealed."""
-    found = []
+    """How a candidate differs from the sealed one."""
+    breaches = []
     changed = sorted(
         key for key in {*plan.candidate, *agent} if plan.candidate.get(key) != agent.get(key)
     )
     if changed:
-        found.append(f"the agent is not as it was sealed: {', '.join(changed)} changed")
+        breaches.append(f"the agent is not as it was sealed: {', '.join(changed)} changed")
     if version != plan.toolshift:
-        found.append(f"the plan was sealed for ToolShift {plan.toolshift}, and this is {version}")
-    return found
+        breaches.append(
+            f"the plan was sealed for ToolShift {plan.toolshift}, and this is {version}"
+        )
+    return breaches
 
 
 def run_breaches(plan: SealedPlan, baseline: RunFolder, candidate: RunFolder) -> list[str]:
     """Why a run is not the one that was sealed."""
-    found = baseline_breaches(plan, baseline)
+    breaches = baseline_breaches(plan, baseline)
     if candidate.plan.hash != plan.plan:
-        found.append(f"{candidate.path} is the run of another plan than the one sealed")
+        breaches.append(f"{candidate.path} is the run of another plan than the one sealed")
     agents = {str(agent["name"]): agent for agent in candidate.manifest.agents}
     agent = agents.get(str(plan.candidate["name"]))
     if agent is None:
-        found.append(f"{candidate.path} has no agent {plan.candidate['name']}")
+        breaches.append(f"{candidate.path} has no agent {plan.candidate['name']}")
     else:
-        found += candidate_breaches(plan, agent, candidate.manifest.toolshift)
+        breaches += candidate_breaches(plan, agent, candidate.manifest.toolshift)
     if candidate.manifest.graded not in ("", plan.toolshift):
-        found.append(f"it was graded again by ToolShift {candidate.manifest.graded}")
-    return [*found, *_copy_breaches(plan, candidate)]
+        breaches.append(f"it was graded again by ToolShift {candidate.manifest.graded}")
+    return [*breaches, *_copy_breaches(plan, candidate)]
 
 
 def _copy_breaches(plan: SealedPlan, candidate: RunFolder) -> list[str]:
@@ -212,8 +214,8 @@ def _copy_breaches(plan: SealedPlan, candidate: RunFolder) -> list[str]:
     except UsageError as fault:
         return [str(fault)]
     if carried.hash != plan.hash:
-        said = f"was made under the sealed plan {carried.name}, and this is {plan.name}"
-        return [f"{candidate.path} {said}"]
+        breach = f"was made under the sealed plan {carried.name}, and this is {plan.name}"
+        return [f"{candidate.path} {breach}"]
     return []
 
 
@@ -242,7 +244,9 @@ def _described(run: RunFolder, name: str) -> dict[str, Any]:
 
 
 def _results(run: RunFolder, name: str) -> str:
-    """A hash of what decides of a run: which scenes were passed, and which are void."""
-    found = by_cell(run, name)
-    rows = [(cell, found[cell].grade.passed, found[cell].grade.void) for cell in sorted(found)]
+    """A hash of the verdicts of a run: which scenes were passed, and which are void."""
+    records = by_cell(run, name)
+    rows = [
+        (cell, records[cell].grade.passed, records[cell].grade.void) for cell in sorted(records)
+    ]
     return sha256(JSON.encode(rows)).hexdigest()

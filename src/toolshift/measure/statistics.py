@@ -174,14 +174,14 @@ def pass_hat_of(counts: Sequence[tuple[int, int]]) -> list[float]:
     pairs = {pair: place for place, pair in enumerate(dict.fromkeys(counts))}
     places = np.array([pairs[pair] for pair in counts], dtype=np.intp)
     ways = [(1, 1)] * len(pairs)
-    found = []
+    estimates = []
     for k in range(1, min((trials for _, trials in counts), default=0) + 1):
         ways = [
             (chosen * (passed - k + 1) // k, all_ * (trials - k + 1) // k)
             for (chosen, all_), (passed, trials) in zip(ways, pairs, strict=True)
         ]
-        found.append(float(np.mean(np.array([part / whole for part, whole in ways])[places])))
-    return found
+        estimates.append(float(np.mean(np.array([part / whole for part, whole in ways])[places])))
+    return estimates
 
 
 def flip_rate(per_task: Sequence[Sequence[float]]) -> float:

@@ -1,4 +1,4 @@
-"""How often something held in each task: what the estimators of a report take."""
+"""Counts how often something held in each task; the input of a report's estimators."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Tally(msgspec.Struct, frozen=True):
         return self.tasks.size
 
     def over(self, tasks: Codes) -> Tally:
-        """The same of other tasks; those that were not counted are left out."""
+        """The same for other tasks; those that were not counted are left out."""
         return Tally(tasks[self.of[tasks] > 0], self.held, self.of)
 
     def by_name(self) -> Tally:

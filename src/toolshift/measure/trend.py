@@ -1,8 +1,8 @@
 """An agent over months: the same anchor scenes each day, and fresh ones beside them.
 
 Anchors are paired with those of the first day that had the same plan and a scored episode, so a
-change is of the agent (or of the model behind it) and not of the tasks. Where the plan is another,
-because a shift has a new version or the selection changed, a new beginning is made, and it is said.
+change is of the agent (or of the model behind it) and not of the tasks. If the plan changed,
+because a shift has a new version or the selection changed, a new series begins, and a note says so.
 Fresh scenes are other tasks each day: they show what anchors that an agent has been tuned to would
 hide.
 """
@@ -28,7 +28,7 @@ Arm = Literal["anchor", "fresh"]
 ANCHOR: Arm = "anchor"
 FRESH: Arm = "fresh"
 Scenes = dict[str, tuple[str, float]]
-"""Of a scene its task, and 1 where it was passed."""
+"""The task of a scene, and 1 if it was passed."""
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -72,23 +72,23 @@ class Trend(msgspec.Struct, frozen=True):
 
     def of(self, agent: str, arm: Arm) -> list[Point]:
         """The points of an agent, by day."""
-        return [one for one in self.points if (one.agent, one.arm) == (agent, arm)]
+        return [point for point in self.points if (point.agent, point.arm) == (agent, arm)]
 
 
 def read_days(folder: Path) -> list[tuple[str, Arm, RunFolder]]:
     """The runs of a folder: DAY/anchor and DAY/fresh, where DAY is a date such as 2026-11-25."""
-    found: list[tuple[str, Arm, RunFolder]] = []
+    days: list[tuple[str, Arm, RunFolder]] = []
     arms: tuple[Arm, ...] = (ANCHOR, FRESH)
     for day in sorted(path for path in folder.glob("*") if path.is_dir() and _is_day(path.name)):
         for arm in arms:
             if (day / arm / "manifest.json").is_file():
-                found.append((day.name, arm, RunFolder.read(day / arm)))
-    if not found:
+                days.append((day.name, arm, RunFolder.read(day / arm)))
+    if not days:
         raise UsageError(
             f"{folder} has no run: a day's runs stand in DAY/anchor and DAY/fresh, such as "
             f"{folder / '2026-01-31' / ANCHOR}"
         )
-    return found
+    return days
 
 
 def _is_day(name: str) -> bool:
@@ -140,7 +140,7 @@ def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Record]]) 
 
 
 def _by_scene(rows: Sequence[tuple[Cell, Record]]) -> Scenes:
-    """Of each scene its task and whether it was passed; without void ones and the placebo arm."""
+    """The task of each scene and whether it was passed, without void scenes and the placebo arm."""
     return {
         cell.id: (cell.lineage, float(record.grade.passed))
         for cell, record in rows
@@ -176,7 +176,7 @@ def _note(before: RunFolder | None, now: RunFolder) -> str:
 
 def _adjusted(points: Sequence[Point]) -> list[Point]:
     """The points with p values adjusted over the days of each agent and beginning."""
-    found = list(points)
+    rows = list(points)
     groups: dict[tuple[str, str], list[int]] = {}
     for place, point in enumerate(points):
         if point.since and not isnan(point.p_value):
@@ -184,28 +184,28 @@ def _adjusted(points: Sequence[Point]) -> list[Point]:
     for places in groups.values():
         adjusted = st.holm([points[place].p_value for place in places])
         for place, p_value in zip(places, adjusted, strict=True):
-            found[place] = msgspec.structs.replace(
+            rows[place] = msgspec.structs.replace(
                 points[place], p_value=p_value, significant=p_value < ALPHA
             )
-    return found
+    return rows
 
 
 def sentence_of(trend: Trend, agent: str) -> str:
-    """What has become of an agent, in one sentence."""
+    """The trend of an agent in one sentence."""
     anchors = trend.of(agent, ANCHOR)
     if not anchors:
         return f"{agent}: there are no anchors, so days cannot be compared."
     void = "".join(
-        f" All {one.void} episodes of {one.day} were void: see why, and run that day again."
-        for one in anchors[-1:]
-        if not one.episodes
+        f" All {point.void} episodes of {point.day} were void: see why, and run that day again."
+        for point in anchors[-1:]
+        if not point.episodes
     )
     scored = _scored(trend, agent)
     return _compared_in_words(agent, scored[-1]) + void if scored else f"{agent}:{void}"
 
 
 def _scored(trend: Trend, agent: str) -> list[Point]:
-    """The anchors of an agent by day, of the days that have a scored episode."""
+    """The anchors of an agent by day, for days with a scored episode."""
     return [point for point in trend.of(agent, ANCHOR) if point.episodes]
 
 
@@ -215,11 +215,11 @@ def _compared_in_words(agent: str, last: Point) -> str:
     if isnan(last.change.estimate):
         return f"{agent}: no scene was scored on both {last.since} and {last.day}, to be compared."
     low, middle, high = (
-        100 * one for one in (last.change.low, last.change.estimate, last.change.high)
+        100 * limit for limit in (last.change.low, last.change.estimate, last.change.high)
     )
-    said = f"{middle:+z.0f} points [{low:+z.0f}, {high:+z.0f}]".replace("+0", "0")
+    difference = f"{middle:+z.0f} points [{low:+z.0f}, {high:+z.0f}]".replace("+0", "0")
     verdict = "significant" if last.significant else "no significant change"
-    return f"{agent}: {said} on the same tasks from {last.since} to {last.day}: {verdict}."
+    return f"{agent}: {difference} on the same tasks from {last.since} to {last.day}: {verdict}."
 
 
 def has_lost(trend: Trend) -> list[str]:

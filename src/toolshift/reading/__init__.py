@@ -1,1 +1,1 @@
-"""Reads the words of agents: answers, endings, questions, and what results say in passing."""
+"""Reads the words of agents (answers, endings, questions) and hints in the text of results."""

@@ -1,4 +1,4 @@
-"""Whether a text says that what was asked for is nobody or nothing: "There is no assignee."."""
+"""Detects answers that the requested value is nobody or nothing: "There is no assignee."."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from toolshift.reading.assertion import verdict
 from toolshift.reading.options import telling_words
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 _I = re.IGNORECASE
 _NONE = re.compile(r"(?:nobody|no[ -]?one|none|nothing|nowhere|null|nil|n/a|zero|0)\W*", _I)
@@ -39,19 +39,19 @@ _MAX_SHOWN = 40_000
 
 
 def is_none(wanted: str) -> bool:
-    """Whether what is wanted is a word for nobody or nothing."""
+    """Whether the expected answer is a word for nobody or nothing."""
     return bool(_NONE.fullmatch(wanted.strip()))
 
 
-def says_none(text: str, asked: Asked) -> bool:
+def says_none(text: str, context: RequestContext) -> bool:
     """Whether a text claims that there is none of what was asked for."""
-    return any(verdict(text, *span, False) == "said" for span in _places(text, asked))
+    return any(verdict(text, *span, False) == "said" for span in _places(text, context))
 
 
-def _places(text: str, asked: Asked) -> Iterator[tuple[int, int]]:
-    """Where nothing is said to be the value."""
-    about = telling_words(asked.request)
-    for key in _EMPTY.findall(asked.shown[:_MAX_SHOWN]):
+def _places(text: str, context: RequestContext) -> Iterator[tuple[int, int]]:
+    """The places where a text says that there is no value."""
+    about = telling_words(context.request)
+    for key in _EMPTY.findall(context.shown[:_MAX_SHOWN]):
         about |= telling_words(key.replace("_", " "))
     for match in _ABSENT.finditer(text):
         if match["word"]:
@@ -60,12 +60,12 @@ def _places(text: str, asked: Asked) -> Iterator[tuple[int, int]]:
             continue
         if match["noun"] and _is_not_there(text, match):
             continue
-        said = match["noun"] or match["verb"] or match["un"]
-        if said.casefold()[:5] in about:
+        word = match["noun"] or match["verb"] or match["un"]
+        if word.casefold()[:5] in about:
             yield match.span()
 
 
 def _is_not_there(text: str, match: re.Match[str]) -> bool:
-    """Whether a thing was looked for and is not there, which is another thing than no value."""
+    """Whether a thing was looked for and not found, which does not mean that it has no value."""
     before = text[max(0, match.start() - 20) : match.start()]
     return bool(_LOOKED_FOR.search(before) or _A_CERTAIN_ONE.match(text, match.end()))

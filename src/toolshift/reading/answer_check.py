@@ -1,4 +1,4 @@
-"""Whether an answer says what a check of one's own tools wants: words, a value, or several."""
+"""Checks whether an answer says what a task of the user's own world expects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolshift.reading.correction import is_corrected
 from toolshift.reading.former import asks_what_was, is_former
 from toolshift.reading.phrase_spans import MAX_PLACES, places
 from toolshift.reading.quantity import (
-    Asked,
+    RequestContext,
     is_label,
     is_other_part,
     is_other_quantity,
@@ -27,16 +27,17 @@ from toolshift.reading.quantity import (
 )
 from toolshift.reading.text import bare, fold, spoken
 from toolshift.reading.values import Value, value_of, values_in
+from toolshift.reading.words import INSTEAD, key, singular
 
 _I = re.IGNORECASE
-UNKNOWN = Asked()
-"""Where nothing is known of what was asked."""
+UNKNOWN = RequestContext()
+"""The context when the request is not known."""
 MAX_CHARACTERS = 12_000
 """A longer answer is read without its middle."""
 _DECODE = json.JSONDecoder().raw_decode
 _SIGN = re.compile(r"[\\^$*+?{}\[\]|()]")
 _SAYS_VALUE = re.compile(r"values?|details?|info(?:rmation)?|results?|answers?|data", _I)
-"""The head of a second column whose first one has names."""
+"""The header of a value column beside a column of names."""
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
 _OF_ONE = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75"}
@@ -77,61 +78,61 @@ _COURTESY = re.compile(
 
 
 def is_pattern(wanted: str) -> bool:
-    """Whether what is wanted is a regular expression: it has a sign of one, and is no amount."""
+    """Whether the expected answer is a pattern: it has a sign of one, and is no amount."""
     return bool(_SIGN.search(wanted)) and not value_of(fold(wanted).strip())
 
 
-def matches(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
-    """Whether an answer asserts what is wanted, does not deny it, and offers nothing else."""
+def matches(answer: str, wanted: str | Sequence[str], context: RequestContext = UNKNOWN) -> bool:
+    """Whether an answer asserts the expected text, does not deny it, and offers no alternative."""
     if not isinstance(wanted, str):
         wanted = [as_answer(item) for item in wanted]
         if any(map(is_pattern, wanted)):
-            return all(matches(answer, item, asked) for item in wanted)
+            return all(matches(answer, item, context) for item in wanted)
     if isinstance(wanted, str) and is_pattern(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))
-        option = next((m[0] for m in _matches(wanted, asked.request)), "")
+        option = next((m[0] for m in _matches(wanted, context.request)), "")
         return any(
-            _holds([_of_words(form, *m.span(), "", asked) for m in _matches(wanted, form)])
+            _holds([_of_words(form, *m.span(), "", context) for m in _matches(wanted, form)])
             for form in forms
-        ) and not (option.strip() and chooses_another(plain(answer), option, asked.request))
-    return says_text(answer, wanted, asked)
+        ) and not (option.strip() and chooses_another(plain(answer), option, context.request))
+    return says_text(answer, wanted, context)
 
 
 def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
     return islice(re.finditer(pattern, text), MAX_PLACES)
 
 
-def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
-    """Whether an answer says a text, which is never a regular expression."""
+def says_text(answer: str, wanted: str | Sequence[str], context: RequestContext = UNKNOWN) -> bool:
+    """Whether an answer says a text, which is not read as a regular expression."""
     is_address = "://" in (wanted if isinstance(wanted, str) else " ".join(map(as_answer, wanted)))
     text = plain(_LINK.sub(r"\1", answer) if is_address else answer)
     if not isinstance(wanted, str):
-        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted], asked)
+        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted], context)
     wanted = plain(wanted).strip().strip(".")
-    if _says_one(text, wanted, asked):
+    if _says_one(text, wanted, context):
         return True
     items = [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", wanted) if part.strip()]
-    return len(items) > 1 and not value_of(wanted) and _says_all(text, items, asked)
+    return len(items) > 1 and not value_of(wanted) and _says_all(text, items, context)
 
 
 def passage(text: str, wanted: str) -> str:
-    """The part of a shown text that says what is wanted; "" where none does."""
+    """The part of a shown text that says the expected value; "" if there is none."""
     if is_pattern(wanted):
         spans = [match.span() for match in re.finditer(wanted, text, _I)]
     else:
         sought = value_of(wanted)
         spans = [(v.start, v.end) for v in values_in(text) if sought and v.same(sought[0])]
         spans = spans or list(places(text, wanted))
-    found = (text[start:end] for start, end in spans)
-    return next((part for part in found if part and matches(part, wanted)), "")
+    parts = (text[start:end] for start, end in spans)
+    return next((part for part in parts if part and matches(part, wanted)), "")
 
 
 def single_values(value: object) -> Iterator[Any]:
-    """The single values inside of one, at every depth; then a list of such as a whole."""
+    """The single values in a value, at every depth, and then each flat list as a whole."""
     if isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from single_values(each)
-    whole = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from single_values(part)
+    whole = isinstance(value, list) and not any(isinstance(item, list | dict) for item in value)
     if whole or not isinstance(value, dict | list):
         yield value
 
@@ -147,7 +148,7 @@ def data_values(text: str) -> tuple[str, ...]:
 
 
 def as_answer(value: object) -> str:
-    """What a solution returns as the text of an answer."""
+    """Writes what a solution returns as the text of an answer."""
     if isinstance(value, list | tuple | set | frozenset):
         items = sorted(map(as_answer, value)) if isinstance(value, set | frozenset) else value
         return ", ".join(map(as_answer, items))
@@ -159,16 +160,16 @@ def as_answer(value: object) -> str:
 
 
 def plain(text: str) -> str:
-    """The text as a person hears it: folded, without thoughts and markup, JSON as lines."""
-    said = fold(_FRACTION.sub(_as_decimal, spoken(text))).strip()
-    if len(said) > MAX_CHARACTERS:
-        said = said[: MAX_CHARACTERS // 2] + "\n" + said[-MAX_CHARACTERS // 2 :]
-    fenced = _FENCE.fullmatch(said)
-    said = _as_lines(fenced[1] if fenced else said)
-    said = _COMPOUND.sub(r"\1 ", _BOXED.sub(r"\1", _without_tables(said)))
+    """Normalises a text: NFKC, no `<think>` blocks or markup, JSON as `key: value` lines."""
+    read = fold(_FRACTION.sub(_as_decimal, spoken(text))).strip()
+    if len(read) > MAX_CHARACTERS:
+        read = read[: MAX_CHARACTERS // 2] + "\n" + read[-MAX_CHARACTERS // 2 :]
+    fenced = _FENCE.fullmatch(read)
+    read = _as_lines(fenced[1] if fenced else read)
+    read = _COMPOUND.sub(r"\1 ", _BOXED.sub(r"\1", _without_tables(read)))
     for sign, instead in _MARKUP:
-        said = sign.sub(instead, said)
-    return said
+        read = sign.sub(instead, read)
+    return read
 
 
 def _as_decimal(fraction: re.Match[str]) -> str:
@@ -177,7 +178,7 @@ def _as_decimal(fraction: re.Match[str]) -> str:
 
 def _without_tables(text: str) -> str:
     """The text with a Markdown table as lines of a name and a value, record by record."""
-    lines, found, heads = text.split("\n"), list[str](), list[str]()
+    lines, rows, heads = text.split("\n"), list[str](), list[str]()
     for number, line in enumerate(lines):
         cells = _cells(line)
         if number + 1 < len(lines) and cells and _is_rule(lines[number + 1]):
@@ -186,13 +187,13 @@ def _without_tables(text: str) -> str:
             continue
         elif heads and len(cells) == len(heads):
             if len(cells) == 2 and _SAYS_VALUE.fullmatch(heads[1].strip("*_ ")):
-                found.append(": ".join(cells))
+                rows.append(": ".join(cells))
             else:
-                found += [f"{head}: {cell}" for head, cell in zip(heads, cells, strict=True)]
+                rows += [f"{head}: {cell}" for head, cell in zip(heads, cells, strict=True)]
         else:
             heads = []
-            found.append(line)
-    return "\n".join(found)
+            rows.append(line)
+    return "\n".join(rows)
 
 
 def _is_rule(line: str) -> bool:
@@ -222,13 +223,13 @@ def _as_lines(text: str) -> str:
 def _lines(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
         for path, value in leaves(data):
-            if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+            if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
                 yield from _lines(value)
             else:
                 yield f"{path[-1]}: {_spoken(value)}"
-    elif isinstance(data, list) and any(isinstance(one, dict | list) for one in data):
-        for one in data:
-            yield from _lines(one)
+    elif isinstance(data, list) and any(isinstance(item, dict | list) for item in data):
+        for item in data:
+            yield from _lines(item)
     else:
         yield _spoken(data)
 
@@ -242,19 +243,19 @@ def _spoken(value: Any) -> str:
 # -- one thing that is wanted ------------------------------------------------------------------
 
 
-def _says_one(text: str, wanted: str, asked: Asked) -> bool:
+def _says_one(text: str, wanted: str, context: RequestContext) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
         return _says_yes_or_no(text, wanted.lower())
     if is_none(wanted) and not wanted.isdigit():
-        return says_none(text, asked) or _says_zero(text, asked)
+        return says_none(text, context) or _says_zero(text, context)
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
     has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
     if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
-        return all(_holds(list(_of_value(text, value, asked))) for value in values)
+        return all(_holds(list(_of_value(text, value, context))) for value in values)
     if amount and len(value_of(amount[1])) == 1:
         unit = amount[2].lower()
-        if _holds(list(_of_value(text, value_of(amount[1])[0], asked, unit))):
+        if _holds(list(_of_value(text, value_of(amount[1])[0], context, unit))):
             return True
         if unit in _UNITS or not re.search(r"\d[^\W\d_]", wanted):  # else the seat 12B
             return False
@@ -263,26 +264,28 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
         inner = negated[1] or negated[2]
         forms = (wanted, f"not {inner}", f"un{inner}", f"in{inner}", f"non-{inner}")
         direct = [
-            _of_words(text, *span, "", asked) for form in forms for span in places(text, form)
+            _of_words(text, *span, "", context) for form in forms for span in places(text, form)
         ]
-        marks = [_of_words(text, *span, "", asked) for span in places(text, inner)]
+        marks = [_of_words(text, *span, "", context) for span in places(text, inner)]
         if "open" in direct:
             return False
         return "said" not in marks and ("denied" in marks or "said" in direct)
-    said = _holds([_of_words(text, *span, wanted, asked) for span in places(text, wanted)])
-    return said and not chooses_another(text, wanted, asked.request)
+    is_said = _holds([_of_words(text, *span, wanted, context) for span in places(text, wanted)])
+    return is_said and not chooses_another(text, wanted, context.request)
 
 
 _ZERO = re.compile(r"(?<![\w.,:/-])(?:0|zero)(?![\w:/-]|[.,]\d)", _I)
 
 
-def _says_zero(text: str, asked: Asked) -> bool:
+def _says_zero(text: str, context: RequestContext) -> bool:
     """Whether a text says 0 or zero, where a word for nothing is wanted."""
-    return any(_verdict(text, zero.span(), False, asked) == "said" for zero in _ZERO.finditer(text))
+    return any(
+        _verdict(text, zero.span(), False, context) == "said" for zero in _ZERO.finditer(text)
+    )
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
-    """Whether it is said somewhere and denied nowhere."""
+    """Whether it is asserted somewhere and denied nowhere."""
     return "said" in verdicts and "denied" not in verdicts
 
 
@@ -320,14 +323,14 @@ def _says_yes_or_no(text: str, wanted: str) -> bool:
     Behind a yes, "no" before a noun denies something else: "Yes. There is no charge."
     """
     spots = [match.end() for match in _PLACE_OF_YES.finditer(text)]
-    yes = [found for spot in spots if (found := _SAYS_YES.match(text, spot))]
-    no = [found for spot in spots if (found := _SAYS_NO.match(text, spot))]
+    yes = [sign for spot in spots if (sign := _SAYS_YES.match(text, spot))]
+    no = [sign for spot in spots if (sign := _SAYS_NO.match(text, spot))]
     if yes and not (no and no[0].start() < yes[0].start()):
-        no = [found for found in no if not _NO_OF_SOMETHING.match(text, found.start())]
+        no = [sign for sign in no if not _NO_OF_SOMETHING.match(text, sign.start())]
     both = _YES_OR_NO.search(text)
-    said, other = (yes, no) if _ANSWERS[wanted] else (no, yes)
-    doubted = any(_PERHAPS.match(text, found.end()) for found in said)
-    return not both and bool(said) and not other and not doubted
+    wanted_ones, other = (yes, no) if _ANSWERS[wanted] else (no, yes)
+    doubted = any(_PERHAPS.match(text, sign.end()) for sign in wanted_ones)
+    return not both and bool(wanted_ones) and not other and not doubted
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -342,16 +345,16 @@ _OR_BEFORE = re.compile(
 _OR_AFTER = re.compile(
     r"[\"']?\s*(?:(?:, ?\w[\w.-]*)*,? ?\bor\b(?! (?:else|more|so)\b)|[/|] ?\w|\(?\s*and/or\b)", _I
 )
-_BESIDE_LIST = re.compile(rf"{_COURTESY.pattern}$|(?:and )?(?:not|rather than|instead of)\b", _I)
+_BESIDE_LIST = re.compile(rf"{_COURTESY.pattern}$|(?:and )?(?:not|{INSTEAD})\b", _I)
 """What is no further item: "the lamp, not the desk"."""
 _LISTED = re.compile(r"\s*(?:[,;/|&\n]|\band\b|\bor\b|\bthen\b|->|\u2192)\s*", _I)
 
 
-def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Verdict:
-    """What a text says of words at a place."""
-    found = _verdict(text, (start, end), text[start:end].islower() or wanted.islower(), asked)
-    if found != "said":
-        return found
+def _of_words(text: str, start: int, end: int, wanted: str, context: RequestContext) -> Verdict:
+    """Whether a text asserts, denies or leaves open the words at a place."""
+    judged = _verdict(text, (start, end), text[start:end].islower() or wanted.islower(), context)
+    if judged != "said":
+        return judged
     if _is_choice(text, start, end) or is_corrected(text, start, end):
         return "open"
     if _is_bare_list(text, start, end, wanted or text[start:end]):
@@ -359,17 +362,17 @@ def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Ver
     return "open" if _has_rival_frame(text, start, end) else "said"
 
 
-def _verdict(text: str, span: tuple[int, int], is_state: bool, asked: Asked) -> Verdict:
-    """What a text says of a place; what was so before is open, unless that was asked for."""
-    found = verdict(text, *span, is_state)
-    if found != "said":
-        return found
-    was = is_former(text, *span, is_state) and not asks_what_was(asked.request)
-    return "open" if was or is_of_another_role(text, *span, asked.request) else "said"
+def _verdict(text: str, span: tuple[int, int], is_state: bool, context: RequestContext) -> Verdict:
+    """The verdict on a place; a former value is open, unless the request asks for it."""
+    judged = verdict(text, *span, is_state)
+    if judged != "said":
+        return judged
+    was = is_former(text, *span, is_state) and not asks_what_was(context.request)
+    return "open" if was or is_of_another_role(text, *span, context.request) else "said"
 
 
 def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
-    """Whether the text is nothing but a list of things like this one, with or without a title.
+    """Whether the text is only a list of things like this one, with or without a title.
 
     A name may have its place after a comma, as in "Paris, France".
     """
@@ -394,22 +397,18 @@ _SAME_THING = re.compile(r"(?:not|never|no longer|now|also|only|still)\b")
 def _has_rival_frame(text: str, start: int, end: int) -> bool:
     """Whether another sentence says something else in the same words: "It is A. It is B."."""
     first, last = sentence(text, start, end)
-    before, after = (_key(text[first:start]), _key(text[end:last]))
+    before, after = (key(text[first:start]), key(text[end:last]))
     if not before:
         return False
-    own = _key(text[start:end])
+    own = key(text[start:end])
     rest = re.split(r"[.!?;]\s+|\n", text[:first] + "\n" + text[last:])
-    for other in map(_key, rest):
+    for other in map(key, rest):
         inner = other.removeprefix(before).removesuffix(after).strip()
         whole = other.startswith(before + " ") and other.endswith(after)
         short = 0 < len(inner.split()) <= len(own.split()) + 1
         if whole and short and inner != own and not _SAME_THING.match(inner):
             return True
     return False
-
-
-def _key(text: str) -> str:
-    return " ".join(re.findall(r"[\w']+", text.casefold()))
 
 
 # -- values ------------------------------------------------------------------------------------
@@ -484,8 +483,10 @@ _UNITS = {
 }  # fmt: skip
 
 
-def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterator[Verdict]:
-    """What a text says of each place where a value stands, with its unit where one is wanted."""
+def _of_value(
+    text: str, wanted: Value, context: RequestContext, unit: str = ""
+) -> Iterator[Verdict]:
+    """The verdict on each place of a value, with its unit if one is expected."""
     values = values_in(text)
     same = [
         (place, value)
@@ -493,24 +494,26 @@ def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterato
         if value.same(wanted) and not (unit and not _has_unit(text, value, unit))
     ]
     for place, value in same[:MAX_PLACES]:
-        found = _verdict(text, (value.start, value.end), False, asked)
-        if found == "denied" and value.readings == {0.0} and _is_none(text, value):
-            found = "said"
-        vague = found == "said" and (
+        judged = _verdict(text, (value.start, value.end), False, context)
+        if judged == "denied" and value.readings == {0.0} and _is_none(text, value):
+            judged = "said"
+        vague = judged == "said" and (
             is_corrected(text, value.start, value.end, value)
             or _is_vague(text, values, place)
-            or (value.kind == "number" and _is_of_another(text, value, wanted, asked, unit))
+            or (value.kind == "number" and _is_of_another(text, value, wanted, context, unit))
         )
-        yield "open" if vague else found
+        yield "open" if vague else judged
 
 
-def _is_of_another(text: str, value: Value, wanted: Value, asked: Asked, unit: str) -> bool:
-    """Whether a number is that of another thing than what was asked for."""
-    if not unit and not wanted.unit and is_other_quantity(text, value, asked):
+def _is_of_another(
+    text: str, value: Value, wanted: Value, context: RequestContext, unit: str
+) -> bool:
+    """Whether a number counts something else than the requested thing."""
+    if not unit and not wanted.unit and is_other_quantity(text, value, context):
         return True
-    if is_label(text, value, asked) or is_other_part(text, value, asked):
+    if is_label(text, value, context) or is_other_part(text, value, context):
         return True
-    return is_overruled(text, value, asked, unit)
+    return is_overruled(text, value, context, unit)
 
 
 def _is_none(text: str, value: Value) -> bool:
@@ -532,10 +535,7 @@ def _has_unit(text: str, value: Value, unit: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    known = _UNITS.get(word)
-    if known:
-        return known
-    return word.removesuffix("ies") + "y" if word.endswith("ies") else word.removesuffix("s")
+    return _UNITS.get(word) or singular(word)
 
 
 def _is_vague(text: str, values: list[Value], place: int) -> bool:
@@ -563,16 +563,16 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
 
 
 def _is_gone(text: str, other: Value) -> bool:
-    """Whether a value is no longer so, or was taken back."""
+    """Whether a value is a former one, or was corrected."""
     span = other.start, other.end
     return is_former(text, *span, False) or is_corrected(text, *span, other)
 
 
 def _is_rival(text: str, value: Value, other: Value) -> bool:
-    """Whether two values are offered in one breath, or in sentences of the same words."""
+    """Whether two values are offered together, or in sentences of the same words."""
     if value.kind != other.kind or (value.unit and other.unit and value.unit != other.unit):
         return False
-    early, late = sorted((value, other), key=lambda one: one.start)
+    early, late = sorted((value, other), key=lambda either: either.start)
     if is_part_of(text, late, early):  # which of the two was asked for, is said elsewhere
         return False
     between = text[early.end : late.start]
@@ -596,9 +596,9 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
 def _same_frame(text: str, value: Value, other: Value) -> bool:
     """Whether two sentences are the same but for the value: "It costs 4. It costs 5."."""
     frames = []
-    for one in (value, other):
-        first, last = sentence(text, one.start, one.end)
-        frames.append((first, _key(text[first : one.start]), _key(text[one.end : last])))
+    for either in (value, other):
+        first, last = sentence(text, either.start, either.end)
+        frames.append((first, key(text[first : either.start]), key(text[either.end : last])))
     (first, *mine), (second, *its) = frames
     return (
         first != second and mine == its and verdict(text, other.start, other.end, False) == "said"
@@ -608,10 +608,10 @@ def _same_frame(text: str, value: Value, other: Value) -> bool:
 # -- several things that are wanted ------------------------------------------------------------
 
 
-def _says_all(text: str, items: list[str], asked: Asked) -> bool:
+def _says_all(text: str, items: list[str], context: RequestContext) -> bool:
     """Whether a text says every item, and its list has no other."""
     flat = _listed(text)
-    if not all(_says_one(text, item, asked) or _is_item(flat, item) for item in items):
+    if not all(_says_one(text, item, context) or _is_item(flat, item) for item in items):
         return False
     column = _column_with(text, items)
     if column:
@@ -669,7 +669,7 @@ def _column_with(text: str, items: list[str]) -> list[str]:
 
 
 def _is_item(flat: str, item: str) -> bool:
-    """Whether an item stands by itself in a list and is said there."""
+    """Whether an item is a list entry by itself and is asserted there."""
     values = value_of(item)
     spans = [(v.start, v.end) for v in values_in(flat) if values and v.same(values[0])]
     spans = spans or list(places(flat, item))
@@ -677,7 +677,7 @@ def _is_item(flat: str, item: str) -> bool:
 
 
 def _is_choice(text: str, start: int, end: int) -> bool:
-    """Whether what stands there is one side of an "or"."""
+    """Whether the words at a place are one side of an "or"."""
     first, last = sentence(text, start, end)
     return bool(_OR_BEFORE.search(text[first:start]) or _OR_AFTER.match(text[end:last]))
 

@@ -1,4 +1,4 @@
-"""Whether an answer gives what was asked for to another: "Alan is the manager; Ada is the deputy".
+"""Detects answers that give the requested role to another: "Alan is the manager; Ada the deputy".
 
 This is read only where the request names the thing ("Who is the manager of KA-72?"), where the
 answer says of another that it is that thing, and of this one that it is something else.
@@ -7,6 +7,8 @@ answer says of another that it is that thing, and of this one that it is somethi
 from __future__ import annotations
 
 import re
+
+from toolshift.reading.words import key
 
 _I = re.IGNORECASE
 _ASKS_FOR = re.compile(
@@ -31,45 +33,41 @@ _THE_IS = re.compile(
 _NO_NAME = frozenset(
     ("she", "he", "it", "they", "this", "that", "who", "which", "there", "here", "i", "we", "you")
 )
-_LONGEST, _MOST = 160, 60
+_MAX_LENGTH, _MAX_CLAUSES = 160, 60
 """Longer clauses, and more of them, are not read."""
 
 
 def is_of_another_role(text: str, start: int, end: int, request: str) -> bool:
     """Whether the answer says that something else is what was asked for, and this is not."""
-    asked = asked_for(request)
-    if not asked:
+    wanted_role = asked_for(request)
+    if not wanted_role:
         return False
-    own = _key(text[start:end])
+    own = key(text[start:end])
     telling = {word for word in own.split() if word[0].isdigit()} or {*own.split()}
     mine, is_given = set[str](), False
-    for clause in _CLAUSE.split(text)[:_MOST]:
+    for clause in _CLAUSE.split(text)[:_MAX_CLAUSES]:
         name, role, is_now = _role(clause.strip(" .,!?\"'()-"))
         if f" {own} " in f" {name} ":
             mine.add(role.rpartition(" ")[2])
         elif name and not telling & {*name.split()}:
-            is_given |= is_now and role in (asked, f"current {asked}")
-    return is_given and bool(mine) and asked not in mine
+            is_given |= is_now and role in (wanted_role, f"current {wanted_role}")
+    return is_given and bool(mine) and wanted_role not in mine
 
 
 def asked_for(request: str) -> str:
-    """The one thing that a request asks for, "manager" in "Who is the manager of KA-72?"."""
-    found = _ASKS_FOR.search(request)
-    if not found or _MORE.search(request, found.start()):
+    """The role that a request asks for: "manager" in "Who is the manager of KA-72?"."""
+    match = _ASKS_FOR.search(request)
+    if not match or _MORE.search(request, match.start()):
         return ""
-    return _key(_PLACE.sub("", found[1])).rpartition(" ")[2]
+    return key(_PLACE.sub("", match[1])).rpartition(" ")[2]
 
 
 def _role(clause: str) -> tuple[str, str, bool]:
-    """The name in a clause, what it is said to be, and whether it still is; "" where nothing is."""
-    short = len(clause) <= _LONGEST
-    said = (_IS_THE.fullmatch(clause) or _THE_IS.fullmatch(clause)) if short else None
-    if not said:
+    """The name in a clause, its role, and whether it still has it; "" if there is none."""
+    short = len(clause) <= _MAX_LENGTH
+    match = (_IS_THE.fullmatch(clause) or _THE_IS.fullmatch(clause)) if short else None
+    if not match:
         return "", "", False
-    name = _key(said["name"])
-    role = _key(_PLACE.sub("", said["role"]))
-    return ("" if name in _NO_NAME else name), role, said["verb"] != "was"
-
-
-def _key(text: str) -> str:
-    return " ".join(re.findall(r"[\w']+", text.casefold()))
+    name = key(match["name"])
+    role = key(_PLACE.sub("", match["role"]))
+    return ("" if name in _NO_NAME else name), role, match["verb"] != "was"

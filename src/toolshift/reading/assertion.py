@@ -1,4 +1,4 @@
-"""Whether a text asserts what stands at a place in it, denies it, or leaves it open.
+"""Whether a text asserts, denies or leaves open what it says at a place.
 
 These are rules for English clauses, the same for every value and every word.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from toolshift.reading.words import INSTEAD, OFFER_BEHIND, negation
+
 Verdict = Literal["said", "denied", "open"]
 """Open: asked, supposed, still to come, or one of several."""
 
 _I = re.IGNORECASE
 _REACH = 300
-"""How far back in its sentence something can touch a place, in characters."""
+"""How far back in its sentence a word can affect a place, in characters."""
 _SENTENCE_END = re.compile(
     r"(?<!\b[A-Za-z])(?<!\b(?:Dr|Mr|Ms|St|vs|cf))(?<!\bMrs)(?<!\bProf)(?<!\bapprox)(?<!\bmax)"
     r"[.!](?=[\s\"')\]]|$)|[?;](?=\W|$)|\n"
@@ -40,27 +42,26 @@ _IDIOMS = re.compile(
     r"(?= (?:by|on|before|at|no later|within)\b)",
     _I,
 )
-"""Phrases with a negation or a condition that touches nothing else; they are blanked out."""
+"""Phrases whose negation or condition affects nothing else; they are blanked out."""
 _TURN = r"(?:but|however|only|until|before|than|except|besides|beyond|apart|other)"
-_NOT = (
-    r"(?:\b(?:not|never|neither|nor|cannot|nobody|no[ -]one|none|nothing|nowhere|hardly|scarcely|"
-    r"barely|without|far from|yet to|fail(?:s|ed|ing)?|failure|refus(?:ed|es|ing|al)|"
-    r"unable|declin(?:ed|es)|den(?:y|ies|ied)|doubts?|doubtful|unlikely|impossible|untrue|false|"
-    r"wrong|"
-    r"incorrect|unclear|unknown|unsure|uncertain|unconfirmed|contrary|lacks?|stopped|prevented|"
-    r"forgot|ain't|in no way|by no means|no (?:longer|evidence|sign|record|indication|proof|"
-    r"way))\b|n't\b)"
-)
+_NOT = negation(
+    "no[ -]one", "nowhere", "hardly", "scarcely", "barely", "far from", "yet to",
+    "fail(?:s|ed|ing)?", "failure", "refus(?:ed|es|ing|al)", "unable", "declin(?:ed|es)",
+    "den(?:y|ies|ied)", "doubts?", "doubtful", "unlikely", "impossible", "untrue", "false", "wrong",
+    "incorrect", "unclear", "unknown", "unsure", "uncertain", "unconfirmed", "contrary", "lacks?",
+    "stopped", "prevented", "forgot", "ain't", "in no way", "by no means",
+    "no (?:longer|evidence|sign|record|indication|proof|way)",
+)  # fmt: skip
 _DENIED = re.compile(
     rf"(?:!=|\u2260)\s*$|{_NOT}(?:\W+(?!{_TURN}\b)[\w'-]+){{0,8}}\W*$|"
     rf"\bno(?:\s+(?!{_TURN}\b)[\w'-]+){{0,2}}\s*$|"
-    r"\b(?:rather than|instead of|in place of|except(?: for)?|excluding|other than|apart from|"
+    rf"\b(?:{INSTEAD}|in place of|except(?: for)?|excluding|other than|apart from|"
     r"besides)"
     r"(?:\W+[\w'-]+){0,3}\W*$",
     _I,
 )
 _NONE_BUT = re.compile(
-    r"(?:\b(?:no|none|nothing|nobody|not|no one|cannot)\b|n't\b).*"
+    rf"{negation('no')}.*"
     r"\b(?:but|except(?: for)?|other than|besides|apart from|than)\b[^,;]*$",
     _I,
 )
@@ -91,14 +92,14 @@ _QUOTES_QUESTION = re.compile(
     r"(?:ask(?:ed|ing)|want(?:ed)? to know|(?:in|en)quired)\b(?:\W+[\w'-]+){0,8}\W*$",
     _I,
 )
-"""What the user asked stands here: "You asked about 4 copies"."""
+"""A quote of the user's question: "You asked about 4 copies"."""
 _QUOTES_CLAIM = re.compile(
     r"^\W*you (?:said|mentioned|wrote|stated|claimed|expected|thought|assumed|told me)\b"
     r"(?:\W+[\w'-]+){0,8}\W*$",
     _I,
 )
 _DIFFERS = re.compile(r"[^.!?]{0,60}\b(?:but|however|actually|though|in fact)\b", _I)
-"""What makes a thing that the user said another one: "You said 5, but there are 4"."""
+"""A contrast with the user's claim: "You said 5, but there are 4"."""
 _HEDGED = re.compile(
     r"[\"')\]]*(?: [^\W\d_]+){0,2}[ ,;(-]{1,4}(?:(?:most )?(?:probably|maybe|perhaps|possibly|"
     r"presumably|"
@@ -129,11 +130,6 @@ _DISOWNED = re.compile(
     r"[,;}\n]|but\b)))",
     _I,
 )
-_OFFER = re.compile(
-    r"(?:,|-|\band\b)\s*(?:\w+\s+)?(?:can i|may i|shall i|should i|do you|would you|is there|"
-    r"anything|want me|need|will that|does that|ok|okay)\b",
-    _I,
-)
 _YES = re.compile(r"[\s\"')\]]*(?:yes|yep|yeah|correct|indeed|right|it is|it was|it has)\b", _I)
 
 
@@ -147,7 +143,7 @@ _MIGHT = re.compile(
 
 
 def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
-    """What a text says of what stands at a place."""
+    """The verdict of a text on what it says at a place."""
     first, last = sentence(text, start, end)
     # as many characters as before, so that nothing moves
     before = _IDIOMS.sub(lambda m: " " * len(m[0]), text[max(first, start - _REACH) : start])
@@ -166,13 +162,13 @@ def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
 
 
 def _is_quoted(part: str, after: str) -> bool:
-    """Whether the words of the user are given back, and not an answer."""
+    """Whether the words quote the user and are no answer."""
     claimed = _QUOTES_CLAIM.match(part) and _DIFFERS.match(after)
     return bool(_QUOTES_QUESTION.match(part) or claimed)
 
 
 def sentence(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the sentence begins and ends in which something stands; its closing sign is outside."""
+    """The start and end of the sentence around a place, without its closing sign."""
     first = max((m.end() for m in _SENTENCE_END.finditer(text, 0, start)), default=0)
     closing = _SENTENCE_END.search(text, end)
     return first, closing.start() if closing else len(text)
@@ -183,7 +179,7 @@ def _last_cut(before: str) -> int:
 
 
 def _clause(before: str) -> str:
-    """The last clause. What a comma parts from its verb stays with it: "not, I fear, paid"."""
+    """The last clause. Words that a comma separates from their verb stay: "not, I fear, paid"."""
     cuts = [(cut.end(), cut[0]) for cut in _CUT.finditer(before)]
     if re.match(r"\s*been?\b", before[_last_cut(before) :], _I):
         return before
@@ -196,6 +192,6 @@ def _clause(before: str) -> str:
 
 def _asks(text: str, after: str, last: int) -> bool:
     """Whether the sentence is a question, other than one that offers help after a statement."""
-    if text[last : last + 1] != "?" or _OFFER.search(after):
+    if text[last : last + 1] != "?" or OFFER_BEHIND.search(after):
         return False
     return not _YES.match(text[last + 1 :])

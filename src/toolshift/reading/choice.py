@@ -1,4 +1,4 @@
-"""Whether an answer gives what was asked for to another option than the expected one.
+"""Detects answers that choose another option than the expected one.
 
 "Which is due first, T-101 or T-104?" is not answered with T-101 by "T-104 is due before T-101",
 though that names T-101 as well. Read are clauses that say of an option what the request asks of
@@ -26,22 +26,23 @@ from toolshift.reading.options import (
 )
 from toolshift.reading.phrase_spans import places
 from toolshift.reading.text import fold
+from toolshift.reading.words import INSTEAD, negation
 
 _I = re.IGNORECASE
 _END = re.compile(r"[.!?;](?=[\s\"')\]]|$)|\n")
 _CUT = re.compile(
     r"[,;:()]\s|[()]|\s-\s|\b(?:but|while|whereas|and|so|because|since|although|though|then)\b", _I
 )
-_NOT = re.compile(r"\b(?:not(?! only)|never|no|neither|nor|cannot|lacks?|without)\b|n't\b", _I)
+_NOT = re.compile(negation("no", "lacks?"), _I)
 _ASIDE = re.compile(
     r"(?:\b(?:than|before|after|over|against|versus|vs\.?|beats?|beat|beating|unlike|not|"
-    r"rather than|instead of|as opposed to|in contrast (?:to|with)|compared (?:to|with)|"
+    rf"{INSTEAD}|as opposed to|in contrast (?:to|with)|compared (?:to|with)|"
     r"prior to|ahead of|precedes|follows|preceding|following)|"
     r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|none))(?: [^\W\d_]+)? to)"
     r"\s+(?:(?:the|that of|for|that|those of)\s+)*[\"']?$",
     _I,
 )
-"""What stands before an option that another one is set against."""
+"""Words before an option that is only a contrast to another one."""
 _JOINS = re.compile(r"\s*[\"']?\s*(?:,?\s*(?:and|or|vs\.?|versus)|[,/&])\s*(?:the\s+)?[\"']?", _I)
 _GOES_ON = re.compile(r"\s+(?:is|was|has|had|comes|will|costs)\b", _I)
 _RELATES = re.compile(
@@ -49,7 +50,7 @@ _RELATES = re.compile(
     r"(?P<late>after|follows|followed))\s+(?:(?:the|that of|that|those of)\s+)*[\"']?$",
     _I,
 )
-"""What puts one option before or after another, in the words before that one."""
+"""Words that place one option before or after another."""
 _THAN = re.compile(
     r"[^.;:!?]{0,60}?\bthan\s+(?:(?:the|that of|that|those of|for|ones?|in|on|at|by)\s+)*[\"']?$",
     _I,
@@ -86,14 +87,14 @@ class _Mention(msgspec.Struct, frozen=True):
 
 
 class _Claim(msgspec.Struct, frozen=True):
-    """That an option is what was asked for, and how many of the request's words say so."""
+    """A claim that an option is the requested one, and how many words of the request it uses."""
 
     option: int
     words: int
 
 
 class _Question(msgspec.Struct, frozen=True):
-    """What is asked of the options.
+    """The question about the options.
 
     Attributes:
         request: what the user said.
@@ -115,16 +116,16 @@ class _Question(msgspec.Struct, frozen=True):
 
 
 def chooses_another(text: str, wanted: str, request: str) -> bool:
-    """Whether an answer says of another option of the request that it is what was asked for."""
+    """Whether an answer says that another option of the request is the requested one."""
     question = _question(text, wanted, request)
     if question is None:
         return False
-    found = _mentions(text, question)
-    if not any(one.option for one in found):
+    mentions = _mentions(text, question)
+    if not any(mention.option for mention in mentions):
         return False
-    claims = list(_claims(text, question, found))
+    claims = list(_claims(text, question, mentions))
     if not claims:
-        return _is_set_aside(found)
+        return _is_set_aside(mentions)
     if question.compares is None and len({claim.option for claim in claims}) > 1:
         return False
     most = max(claim.words for claim in claims)
@@ -132,19 +133,21 @@ def chooses_another(text: str, wanted: str, request: str) -> bool:
 
 
 def _question(text: str, wanted: str, request: str) -> _Question | None:
-    """What a request asks of its options; None where it offers none."""
+    """The question that a request asks about its options; None if it offers none."""
     others = rivals(request, wanted) if request else []
     if not others:
         return None
     options = (wanted, *(_as_said(other, text, wanted) for other in others))
-    rest = said = fold(request)
+    rest = folded = fold(request)
     for option in options:
         for start, end in reversed([*places(rest, option)]):
             rest = rest[:start] + " " * (end - start) + rest[end:]
     compared = list(comparisons(rest))
-    if len({one.scale for one in compared}) > 1:
+    if len({comparison.scale for comparison in compared}) > 1:
         return None
-    kind = next((kind for start, _ in places(said, wanted) if (kind := kind_of(said, start))), "")
+    kind = next(
+        (kind for start, _ in places(folded, wanted) if (kind := kind_of(folded, start))), ""
+    )
     words = frozenset(telling_words(without_kinds(rest)) - telling_words(kind))
     return _Question(request, options, compared[0] if compared else None, words, kind)
 
@@ -163,33 +166,39 @@ def _as_said(option: str, text: str, wanted: str) -> str:
     return words[0] if words[0] not in own else option
 
 
-def _is_set_aside(found: Sequence[_Mention]) -> bool:
+def _is_set_aside(mentions: Sequence[_Mention]) -> bool:
     """Whether the expected option only stands beside another: "Jan, with 4 to Zoe's 1"."""
-    mine = [one.aside for one in found if one.option == 0]
-    return bool(mine) and all(mine) and any(not one.aside for one in found if one.option)
+    mine = [mention.aside for mention in mentions if mention.option == 0]
+    return (
+        bool(mine)
+        and all(mine)
+        and any(not mention.aside for mention in mentions if mention.option)
+    )
 
 
 # -- where options stand -----------------------------------------------------------------------
 
 
 def _mentions(text: str, question: _Question) -> list[_Mention]:
-    """The options in a text, in order; a list of options says nothing of any of them."""
-    found = [
+    """The mentions of options in a text, in order; a bare list of options counts as none."""
+    mentions = [
         _Mention(number, start, end, bool(_ASIDE.search(text[max(0, start - 60) : start])))
         for number, option in enumerate(question.options)
         for first, end in places(text, option)
         for start in [_with_kind(text, first, question.kind)]
     ]
-    found.sort(key=lambda one: one.start)
+    mentions.sort(key=lambda mention: mention.start)
     listed = {
         place
-        for n, (one, other) in enumerate(pairwise(found))
-        if one.option != other.option and _are_joined(text, one, other)
+        for n, (mention, following) in enumerate(pairwise(mentions))
+        if mention.option != following.option and _are_joined(text, mention, following)
         for place in (n, n + 1)
     }
-    alone = [one for n, one in enumerate(found) if n not in listed]
-    above = [_called_above(match, found) for match in _NAMED_ABOVE.finditer(text)]
-    return sorted([*alone, *(one for one in above if one)], key=lambda one: one.start)
+    alone = [mention for n, mention in enumerate(mentions) if n not in listed]
+    above = [_called_above(match, mentions) for match in _NAMED_ABOVE.finditer(text)]
+    return sorted(
+        [*alone, *(mention for mention in above if mention)], key=lambda mention: mention.start
+    )
 
 
 def _with_kind(text: str, start: int, kind: str) -> int:
@@ -198,16 +207,16 @@ def _with_kind(text: str, start: int, kind: str) -> int:
     return before.start() if before else start
 
 
-def _are_joined(text: str, one: _Mention, other: _Mention) -> bool:
+def _are_joined(text: str, first: _Mention, second: _Mention) -> bool:
     """Whether two options are in one list; a comma may also end what was said of the first."""
-    between = text[one.end : other.start]
-    ends = between.strip() == "," and _GOES_ON.match(text, other.end)
-    return bool(_JOINS.fullmatch(between)) and not (ends or one.aside)
+    between = text[first.end : second.start]
+    ends = between.strip() == "," and _GOES_ON.match(text, second.end)
+    return bool(_JOINS.fullmatch(between)) and not (ends or first.aside)
 
 
-def _called_above(match: re.Match[str], found: Sequence[_Mention]) -> _Mention | None:
+def _called_above(match: re.Match[str], mentions: Sequence[_Mention]) -> _Mention | None:
     """The option that "the former" or "the latter" stands for."""
-    before = [one.option for one in found if one.end <= match.start()]
+    before = [mention.option for mention in mentions if mention.end <= match.start()]
     last = [option for n, option in enumerate(before) if option not in before[n + 1 :]][-2:]
     if len(last) < 2:
         return None
@@ -227,13 +236,13 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 # -- what is said of them ----------------------------------------------------------------------
 
 
-def _claims(text: str, question: _Question, found: Sequence[_Mention]) -> Iterator[_Claim]:
-    """What is claimed, in order."""
+def _claims(text: str, question: _Question, mentions: Sequence[_Mention]) -> Iterator[_Claim]:
+    """The claims of a text, in order."""
     read: Callable[[_Sentence], Iterator[_Claim]] = (
         _by_words if question.compares is None else _by_comparison
     )
     for first, last in _sentences(text):
-        here = [one for one in found if first <= one.start and one.end <= last]
+        here = [mention for mention in mentions if first <= mention.start and mention.end <= last]
         if here and not _OWN_WORK.search(text[first:last]):
             sentence = _Sentence(text, question, first, last, here)
             yield from sentence.alone()
@@ -253,17 +262,17 @@ class _Sentence:
     ) -> None:
         self.text, self.question, self.mentions = text, question, mentions
         self.first, self.last = first, last
-        self.main = [one for one in mentions if not one.aside]
+        self.main = [mention for mention in mentions if not mention.aside]
 
     def alone(self) -> Iterator[_Claim]:
         """The claim of a sentence that is an option and nothing else: "It is T-101."."""
-        one = self.mentions[-1]
-        before, after = self.text[self.first : one.start], self.text[one.end : self.last]
+        mention = self.mentions[-1]
+        before, after = self.text[self.first : mention.start], self.text[mention.end : self.last]
         behind_so = [match.start() for match in _SO.finditer(before)]
         lead = before[behind_so[-1] :] if behind_so else before
         whole = bool(behind_so) or len(self.mentions) == 1
         if whole and not after.strip(" .!\"')*") and _LEADS.fullmatch(lead):
-            yield _Claim(one.option, len(self.question.words))
+            yield _Claim(mention.option, len(self.question.words))
 
     def clause(self, start: int, end: int) -> str:
         """The words around a place, between the cuts."""
@@ -272,16 +281,16 @@ class _Sentence:
         return self.text[max(before, default=self.first) : after.start() if after else self.last]
 
     def claim(self, option: int | None, denied: bool, clause: str) -> Iterator[_Claim]:
-        """That an option is what was asked for, or that another one is."""
+        """The claim that an option is the requested one, or that the other one is."""
         if option is None or (_PAST.search(clause) and not _PAST.search(self.question.request)):
             return
         chosen = self.question.other(option) if denied else option
         if chosen is not None:
             yield _Claim(chosen, len(telling_words(clause) & self.question.words))
 
-    def is_supposed(self, one: _Mention) -> bool:
+    def is_supposed(self, mention: _Mention) -> bool:
         """Whether an option stands in a condition, a question or the like."""
-        return verdict(self.text, one.start, one.end, False) == "open"
+        return verdict(self.text, mention.start, mention.end, False) == "open"
 
 
 def _by_words(sentence: _Sentence) -> Iterator[_Claim]:
@@ -289,7 +298,9 @@ def _by_words(sentence: _Sentence) -> Iterator[_Claim]:
     cuts = [cut.end() for cut in _CUT.finditer(sentence.text, sentence.first, sentence.last)]
     for first, last in zip((sentence.first, *cuts), (*cuts, sentence.last), strict=True):
         clause = sentence.text[first:last]
-        here = [one for one in sentence.main if first <= one.start and one.end <= last]
+        here = [
+            mention for mention in sentence.main if first <= mention.start and mention.end <= last
+        ]
         telling = sentence.question.words
         if len(here) != 1 or not telling or not telling <= telling_words(clause):
             continue
@@ -299,27 +310,29 @@ def _by_words(sentence: _Sentence) -> Iterator[_Claim]:
 
 def _by_comparison(sentence: _Sentence) -> Iterator[_Claim]:
     """Claims of the words that compare options, or that put one before another."""
-    asked = sentence.question.compares
-    assert asked is not None
-    for one in sentence.mentions:
-        related = _RELATES.search(sentence.text, sentence.first, one.start)
+    wanted = sentence.question.compares
+    assert wanted is not None
+    for mention in sentence.mentions:
+        related = _RELATES.search(sentence.text, sentence.first, mention.start)
         if related:
-            way = agree(asked.scale, ("time", -1 if related["early"] else 1))
-            yield from _set_against(sentence, related.start(), one, way)
-    for found in comparisons(sentence.text[sentence.first : sentence.last]):
+            way = agree(wanted.scale, ("time", -1 if related["early"] else 1))
+            yield from _set_against(sentence, related.start(), mention, way)
+    for comparison in comparisons(sentence.text[sentence.first : sentence.last]):
         word = msgspec.structs.replace(
-            found, start=found.start + sentence.first, end=found.end + sentence.first
+            comparison, start=comparison.start + sentence.first, end=comparison.end + sentence.first
         )
-        way = agree(asked.scale, word.scale)
+        way = agree(wanted.scale, word.scale)
         if way:
             yield from _compared(sentence, word, way)
 
 
 def _compared(sentence: _Sentence, word: Comparison, way: int) -> Iterator[_Claim]:
     """The claim of one comparison: "A is later than B", "A is first", "the first is A"."""
-    after = [one for one in sentence.mentions if one.start >= word.end]
+    after = [mention for mention in sentence.mentions if mention.start >= word.end]
     text = sentence.text
-    against = next((one for one in after if _THAN.fullmatch(text, word.end, one.start)), None)
+    against = next(
+        (mention for mention in after if _THAN.fullmatch(text, word.end, mention.start)), None
+    )
     if against:
         yield from _set_against(sentence, word.start, against, way)
         return
@@ -334,9 +347,9 @@ def _compared(sentence: _Sentence, word: Comparison, way: int) -> Iterator[_Clai
 
 
 def _subject(sentence: _Sentence, word: Comparison, after: Sequence[_Mention]) -> _Mention | None:
-    """The option of which a comparison speaks: the last one before it, or the one it names."""
-    before = [one for one in sentence.main if one.end <= word.start]
-    behind = [one for one in after if not one.aside]
+    """The option that a comparison is about: the last one before it, or the one it names."""
+    before = [mention for mention in sentence.main if mention.end <= word.start]
+    behind = [mention for mention in after if not mention.aside]
     if behind:
         between = sentence.text[word.end : behind[0].start]
         if _IS.fullmatch(between) and not _CUT.search(between):
@@ -347,11 +360,11 @@ def _subject(sentence: _Sentence, word: Comparison, after: Sequence[_Mention]) -
 
 
 def _set_against(sentence: _Sentence, start: int, other: _Mention, way: int) -> Iterator[_Claim]:
-    """The claim of an option that stands before another one, or that is more than it."""
+    """The claim that one option comes before another, or is more than it."""
     if not way:
         return
-    before = [one for one in sentence.main if one.end <= start]
-    behind = [one for one in sentence.main if one.start >= other.end]
+    before = [mention for mention in sentence.main if mention.end <= start]
+    behind = [mention for mention in sentence.main if mention.start >= other.end]
     subject = before[-1] if before else behind[0] if behind else None
     option = subject.option if subject else sentence.question.other(other.option)
     if option == other.option or (subject and sentence.is_supposed(subject)):
@@ -364,7 +377,7 @@ def _set_against(sentence: _Sentence, start: int, other: _Mention, way: int) -> 
 
 
 def _between(sentence: _Sentence, subject: _Mention | None, start: int) -> str:
-    """The words between an option and what is said of it."""
+    """The words between an option and the comparison."""
     if subject is None or subject.end > start:
         return sentence.clause(start, start)
     return sentence.text[subject.end : start]

@@ -1,4 +1,4 @@
-"""What a text says of each code that stands in it.
+"""Reads what a text says about each code in it.
 
 A text is cut into sentences, and the words of a sentence are given to the codes that they speak of:
 those that lead up to a code, those that follow it, and those of an introduction ("Others: ..."),
@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from toolshift.reading.text import codes_of_bare, spoken, with_parentheses, written_out
+from toolshift.reading.words import CONTRACTIONS
 
 
 def _read_words() -> dict[str, frozenset[str]]:
@@ -45,7 +46,7 @@ _OPENINGS, _COMPLEMENTS = _SAYS["openings"], _SAYS["complements"]
 _RETRACTING = _SAYS["retracting"]
 _STATED = frozenset(("that", "it", "the", "this", "its", "your"))
 FILLERS = _SAYS["fillers"]
-"""Words that name nothing."""
+"""Words that cannot name a code."""
 _BREAKS = frozenset([*",;:()|\n", "-", "but", "while", "whereas", "and", "so", "or", "then", "now"])
 _PHRASES = {
     phrase.replace("_", " "): phrase
@@ -60,9 +61,7 @@ _ENDORSING = re.compile(
 """Phrases that deny nothing although their words do."""
 _SHORT = (
     (re.compile(r"\bcan(?:'t| ?not)\b"), "can not"),
-    (re.compile(r"\bwo ?n't\b"), "will not"),
-    (re.compile(r"(\w) ?n't\b"), r"\1 not"),
-    (re.compile(r"'re\b"), " are"),
+    *CONTRACTIONS,
     (re.compile(r"\b(it|that|this|here|what|which|reference|code)'s\b"), r"\1 is"),
     (re.compile(r"\b(?:made|make|making) (?:\w+ )?up\b"), "made_up"),
     (re.compile(r"\b(?:e\. ?g\.|i\. ?e\.)"), "such as"),
@@ -118,19 +117,19 @@ class Mention(msgspec.Struct, frozen=True):
 
     @property
     def is_compared(self) -> bool:
-        """Whether another code is held against it."""
+        """Whether it is compared with another code."""
         clause = self.near if _has_words(self.near) else self.lead
         return bool(_COMPARING & {*_from_the_verb(clause)})
 
     @property
     def is_extra(self) -> bool:
         """Whether it is given beside what was asked for."""
-        said = {*self.lead, *self.intro, *self.list_lead}
-        return bool(_EXTRA & said or _MERELY & {*self.lead, *self.tail[:4]})
+        around = {*self.lead, *self.intro, *self.list_lead}
+        return bool(_EXTRA & around or _MERELY & {*self.lead, *self.tail[:4]})
 
     @property
     def is_listed(self) -> bool:
-        """Whether an introduction says that what was asked for is among several codes."""
+        """Whether an introduction says that the requested code is among several."""
         return bool({*self.intro} & (_ASKED_FOR | _AMONG)) and not self.is_extra
 
     @property
@@ -149,12 +148,12 @@ class Mention(msgspec.Struct, frozen=True):
 
     @property
     def is_yours(self) -> bool:
-        """Whether it is called the user's."""
+        """Whether the text calls it the user's own."""
         return self.is_asked_for or ("your" in self.lead and not self.is_extra)
 
 
 class CodeMentions(msgspec.Struct, frozen=True):
-    """What a text says of codes.
+    """What a text says about codes.
 
     Attributes:
         mentions: of codes, in order.
@@ -166,7 +165,7 @@ class CodeMentions(msgspec.Struct, frozen=True):
 
 
 def read_roles(text: str, shown: Collection[str]) -> CodeMentions:
-    """Reads what a text says of each code in it."""
+    """Reads the mentions of codes in a text."""
     plain = written_out(with_parentheses(_KEY.sub(" ", spoken(text))), shown)
     codes = codes_of_bare(plain, shown)
     marked, end = [], 0
@@ -174,22 +173,22 @@ def read_roles(text: str, shown: Collection[str]) -> CodeMentions:
         marked += [plain[end : one.start], f"\xa7{number}\xa7"]
         end = one.end
     names = [one.code for one in codes]
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     leaves_choice = False
     for sentence in _sentences("".join((*marked, plain[end:]))):
         if any(map(_is_code, sentence)):
-            found += _of_sentence(sentence, names)
-        elif found and _takes_back(sentence):
-            found[-1] = msgspec.structs.replace(found[-1], disowned=True)
+            mentions += _of_sentence(sentence, names)
+        elif mentions and _takes_back(sentence):
+            mentions[-1] = msgspec.structs.replace(mentions[-1], disowned=True)
         leaves_choice = leaves_choice or bool(_CHOICE_LEFT & {*sentence})
-    return CodeMentions(tuple(found), leaves_choice)
+    return CodeMentions(tuple(mentions), leaves_choice)
 
 
 # -- sentences and clauses --------------------------------------------------------------------
 
 
 def _sentences(text: str) -> Iterator[list[str]]:
-    """The words and signs of each sentence; a list belongs to the sentence that introduces it."""
+    """The words and signs of each sentence; a list belongs to its introducing sentence."""
     text = _LIST_MARK.sub(lambda match: f"{match[1] or ';'} ", text.lower())
     for short, full in _SHORT:
         text = short.sub(full, text)
@@ -330,22 +329,22 @@ def _doubts(words: Sequence[str]) -> int:
 
 def _doubted(words: Sequence[str]) -> set[int]:
     """The places of doubt: "I doubt that", "I do not think the", with what denies it."""
-    found: set[int] = set()
+    doubted: set[int] = set()
     for n, word in enumerate(words):
         before = {m for m in range(max(0, n - 2), n) if words[m] in _DENYING}
         if word in _DOUBTING:
-            found |= {n, *before}
+            doubted |= {n, *before}
         elif word in _STATING and (words[n + 1 : n + 2] or ["that"])[0] in _STATED:
-            found |= before
-    return found
+            doubted |= before
+    return doubted
 
 
 def _denied_after(tail: Sequence[str]) -> bool:
-    """Whether the words after a code say that it is not it: "X, I am afraid, has expired"."""
+    """Whether the words after a code deny it: "X, I am afraid, has expired"."""
     words = [part for word in tail for part in (word.split("_") if word in _BUT_IT_IS else [word])]
     if words[:1] == [","] and "," in words[1:8]:
-        said = words[words.index(",", 1) + 1 :]
-        words = said if said and said[0] in _HELPING else words
+        behind = words[words.index(",", 1) + 1 :]
+        words = behind if behind and behind[0] in _HELPING else words
     if words[:1] == [";"] and not {*words[1:2]} & _CONNECTING:
         return False
     while words and (words[0] in _BREAKS or words[0] in _CONNECTING):
@@ -355,8 +354,8 @@ def _denied_after(tail: Sequence[str]) -> bool:
     verbs = [n for n, word in enumerate(words) if word in _HELPING]
     if not verbs or verbs[0] > 1:
         return bool((_UNTRUE | _DOUBTING | _DISMISSING) & {*words[:3]})
-    said = [w for n, w in enumerate(words) if n < verbs[0] + 5 or {n - 1, n - 2} & {*verbs}]
-    denied = sum(word in _DENYING or word in _UNTRUE or word in _DOUBTING for word in said)
+    behind = [w for n, w in enumerate(words) if n < verbs[0] + 5 or {n - 1, n - 2} & {*verbs}]
+    denied = sum(word in _DENYING or word in _UNTRUE or word in _DOUBTING for word in behind)
     return (denied + bool(_OTHERWISE & {*words})) % 2 == 1
 
 
@@ -389,7 +388,7 @@ def _takes_back(sentence: list[str]) -> bool:
 
 
 def _is_another_thing(opening: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether it says of the code before that it is another: "Wait, no, that is the map"."""
+    """Whether a sentence gives the code before it another role: "Wait, no, that is the map"."""
     if words[0] not in ("that", "it", "this") or not _VERBS & {*words[1:2]}:
         return False
     if _RETRACTING & {*opening} and words[2:3] and words[2] in ("the", "your", "its", "a", "for"):

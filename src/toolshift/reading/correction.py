@@ -1,4 +1,4 @@
-"""Whether a text takes back what it said: "It is 5. Sorry, I meant 4.", "Ada, or rather Alan".
+"""Detects corrections in a text: "It is 5. Sorry, I meant 4.", "Ada, or rather Alan".
 
 What follows the sign of a correction has to stand where the first one stood: alone, or in the same
 words. "There are 4 copies. Actually, 2 are on loan" takes nothing back.
@@ -10,6 +10,7 @@ import re
 
 from toolshift.reading.assertion import sentence
 from toolshift.reading.values import Value, values_in
+from toolshift.reading.words import key
 
 _I = re.IGNORECASE
 _REACH = 200
@@ -34,7 +35,7 @@ _GAP = re.compile(r"[^.!?\n]*[.!?\n]{0,3}[\s)\"'-]*")
 
 
 def is_corrected(text: str, start: int, end: int, value: Value | None = None) -> bool:
-    """Whether something else is put in the place of what stands there."""
+    """Whether the text corrects what it says at a place."""
     after = text[end : end + _REACH]
     sign = _SIGN.search(after)
     if not sign or not _GAP.fullmatch(after, 0, sign.start()):
@@ -44,13 +45,13 @@ def is_corrected(text: str, start: int, end: int, value: Value | None = None) ->
         return False
     strong = bool(re.search(_STRONG, sign[0], _I))
     first, last = sentence(text, start, end)
-    before, behind = _key(text[first:start]), _key(after[: min(sign.start(), last - end)])
+    before, behind = key(text[first:start]), key(after[: min(sign.start(), last - end)])
     begin = end + sign.end()
     rest = text[begin : sentence(text, begin, begin)[1]].rstrip(" .!\"')")
     lead = _LEAD.match(rest)
     if lead:
         rest = rest[lead.end() :]
-    elif before and _key(rest).startswith(before + " "):
+    elif before and key(rest).startswith(before + " "):
         rest = rest.split(maxsplit=len(before.split()))[-1]
     elif not strong and value is None:
         return False
@@ -61,20 +62,16 @@ def is_corrected(text: str, start: int, end: int, value: Value | None = None) ->
 
 def _is_another_value(value: Value, rest: str, behind: str) -> bool:
     """Whether a text is another value of the kind, alone or with the words behind the first."""
-    found = values_in(rest)[:1]
-    if not found or found[0].start or found[0].kind != value.kind or found[0].same(value):
+    values = values_in(rest)[:1]
+    if not values or values[0].start or values[0].kind != value.kind or values[0].same(value):
         return False
-    return _key(rest[found[0].end :]) in ("", behind)
+    return key(rest[values[0].end :]) in ("", behind)
 
 
 def _is_another_name(own: str, rest: str, strong: bool) -> bool:
     """Whether a text is another name and nothing else; a state only behind a clear sign."""
     words = rest.split()
-    same = _key(rest) in (_key(own), "it", "that", "this")
+    same = key(rest) in (key(own), "it", "that", "this")
     if same or not 0 < len(words) <= len(own.split()) + 1:
         return False
     return words[0][:1].isupper() if own[:1].isupper() else strong
-
-
-def _key(text: str) -> str:
-    return " ".join(re.findall(r"[\w']+", text.casefold()))

@@ -13,7 +13,7 @@ from toolshift.reading.assertion import sentence
 
 _I = re.IGNORECASE
 _REACH = 300
-"""How far in its sentence something can touch a place, in characters."""
+"""How far in its sentence a word can affect a place, in characters."""
 _OVER = r"(?:previous|former|prior|superseded|outdated|obsolete|replaced)"
 _AGED = r"(?:older|earlier|old|original|initial|past)"
 _ONCE = r"(?:formerly|previously|originally|initially|at first|in the past|back then)"
@@ -31,7 +31,7 @@ _PRESENT = re.compile(
     rf"\b(?:but|however|{_NOW}|since|while|whereas|and|then)\b",
     _I,
 )
-"""What parts the present from a time before it, in the words before a place."""
+"""Words before a place that separate the present from the past."""
 _BEFORE = tuple(
     re.compile(form, _I)
     for form in (
@@ -84,7 +84,7 @@ _NO_LONGER = tuple(
         rf"(?:{_NOW} {_IT_IS}|{_IT_IS}.{{0,60}}\b{_NOW}\b)",
     )
 )
-"""What follows something that "was", where it is so no longer."""
+"""What follows a former value in the past tense."""
 _WAS_IN_BRACKETS = re.compile(r"[(\[]\s*was:?\s*$", _I)
 _MOVED_ON = re.compile(
     r"[\"')]*,? (?:but|and) (?:(?:it|this|that) )?(?:was|has (?:since )?been|got) (?:since |"
@@ -103,12 +103,12 @@ _ASKED_FOR = re.compile(
 
 
 def asks_what_was(request: str) -> bool:
-    """Whether a request asks for what was so before, or may do so."""
+    """Whether a request asks for a former value, or may do so."""
     return bool(_ASKED_FOR.search(request))
 
 
 def is_former(text: str, start: int, end: int, is_state: bool) -> bool:
-    """Whether a text says that what stands at a place was so before, and is so no longer."""
+    """Whether a text says that the value at a place is a former one."""
     first, last = sentence(text, start, end)
     before, after = text[max(first, start - _REACH) : start], text[end : min(last, end + _REACH)]
     if text[last : last + 1] == ";":  # "it was X until May; now it is Y"

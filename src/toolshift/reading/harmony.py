@@ -1,4 +1,4 @@
-"""Messages in Harmony, the format of gpt-oss, where a server hands it on unread.
+"""Reads messages in Harmony, the format of gpt-oss, that a server passes on unparsed.
 
 A reply is a row of messages, `<|channel|>analysis<|message|>...<|end|><|start|>assistant` and then
 `<|channel|>final<|message|>...<|return|>`. What is for the user stands in the channel `final`; a
@@ -47,17 +47,17 @@ def messages_of(text: str) -> list[Message]:
     before = text[: opening.start()].strip() if opening else "none"
     if before and not before.endswith("<|end|>"):  # it quotes such a message
         return []
-    found = []
-    for role, channel, said in _MESSAGE.findall(text):
+    messages = []
+    for role, channel, content in _MESSAGE.findall(text):
         to = _RECIPIENT.search(f"{channel} {role}")
         name = to[1].removeprefix("functions.") if to else ""
         first = channel.split()[0] if channel.split() else ""
-        found.append(Message(first, "" if name in ("user", "all") else name, said.strip()))
-    return found
+        messages.append(Message(first, "" if name in ("user", "all") else name, content.strip()))
+    return messages
 
 
 def for_the_user(text: str) -> str:
-    """What a reply in Harmony says to the user; any other text as it is."""
+    """The words for the user in a Harmony reply; any other text unchanged."""
     messages = messages_of(text)
     if not messages:
         return text
@@ -67,7 +67,7 @@ def for_the_user(text: str) -> str:
 
 
 def _with_tags(text: str) -> str:
-    """A reply whose special tokens were left out, with them; any other text as it is."""
+    """Restores the special tokens that a decoder left out; any other text unchanged."""
     opening = _BARE.match(text)
     if not opening or not (text.startswith("commentary") or _BARE_NEXT.search(text)):
         return text

@@ -1,4 +1,4 @@
-"""The options that a question names, and what it asks of them: "Which is due first, A or B?"."""
+"""The options in a question and the comparison it asks for: "Which is due first, A or B?"."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import msgspec
 
 from toolshift.reading.phrase_spans import places
 from toolshift.reading.text import fold
+from toolshift.reading.words import QUALITIES, SCALES, Scale
 
 _I = re.IGNORECASE
-_MOST_PLACES = 6
-"""Places of the expected option in a request that are looked at."""
+_MAX_PLACES = 6
+"""The most places of the expected option in a request that are checked."""
 _LINK = re.compile(
     r"\s*,\s*(?P<listed>or\b|and\b)?\s*|\s+(?P<word>or|and|vs\.?|versus)\s+|\s*(?P<slash>/)\s*|"
     r"(?P<end>[?.!;:](?=\s|$)|[\n()])",
@@ -33,37 +34,6 @@ _LEAD = re.compile(
 )
 _WORD = re.compile(r"[^\W_](?:[\w'.@+&-]*[^\W_])?")
 
-Scale = tuple[str, int]
-"""What is compared, and in which direction: ("time", -1) is "earlier"."""
-
-_LESS_AND_MORE = {
-    "time": (
-        "earlier earliest first sooner soonest older oldest",
-        "later latest last newer newest younger youngest second third",
-    ),
-    "amount": (
-        "less least fewer fewest lower lowest smaller smallest",
-        "more most higher highest larger largest bigger biggest greater greatest",
-    ),
-    "price": ("cheaper cheapest", "pricier priciest costlier costliest dearer"),
-    "length": ("shorter shortest", "longer longest taller tallest"),
-    "distance": ("nearer nearest closer closest", "farther farthest further furthest"),
-    "weight": ("lighter lightest", "heavier heaviest"),
-    "heat": ("colder coldest cooler coolest", "warmer warmest hotter hottest"),
-    "quality": ("worse worst", "better best"),
-    "speed": ("slower slowest", "faster fastest quicker quickest"),
-}
-_SCALES: dict[str, Scale] = {
-    word: (name, sign)
-    for name, pair in _LESS_AND_MORE.items()
-    for sign, words in zip((-1, 1), pair, strict=True)
-    for word in words.split()
-}
-_QUALITIES: dict[str, Scale] = {
-    "recent": ("time", 1), "expensive": ("price", 1), "costly": ("price", 1),
-    "affordable": ("price", -1), "distant": ("distance", 1), "remote": ("distance", 1),
-}  # fmt: skip
-"""What "more" and "less" may stand before; anything else is an amount of it."""
 _ALONE = ("time", "quality", "speed")
 """What "more" and "less" of something says nothing about."""
 _BESIDES = re.compile(
@@ -105,7 +75,7 @@ _NO_NAME = frozenset((
     "which", "who", "whose", "what", "is", "are", "was", "were", "does", "do", "did", "has", "have",
     "of", "between", "can", "will", "the", "should", "from", "out",
 ))  # fmt: skip
-"""What a question begins with, in capitals too."""
+"""Words that begin a question, which are no names even when capitalised."""
 _SAYS_LITTLE = frozenset((
     "the", "a", "an", "is", "are", "was", "were", "be", "been", "do", "does", "did", "has", "have",
     "had", "of", "in", "on", "at", "to", "for", "or", "and", "which", "who", "whom", "whose",
@@ -133,27 +103,27 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def rivals(request: str, wanted: str) -> list[str]:
     """The options of a request beside the one that is expected."""
-    said = fold(request)
-    for number, (start, end) in enumerate(places(said, wanted)):
-        if number == _MOST_PLACES:
+    text = fold(request)
+    for number, (start, end) in enumerate(places(text, wanted)):
+        if number == _MAX_PLACES:
             break
-        size = len(_WORD.findall(said[start:end]))
-        right, links = _to_the_right(said, end, size)
-        left, more, first = _to_the_left(said, start, size)
+        size = len(_WORD.findall(text[start:end]))
+        right, links = _to_the_right(text, end, size)
+        left, more, first = _to_the_left(text, start, size)
         both = links + more
-        chosen = "or" in both or ("and" in both and _OF.search(said[:first]))
+        chosen = "or" in both or ("and" in both and _OF.search(text[:first]))
         if chosen:
-            found = dict.fromkeys(
-                _without_kind(one, kind_of(said, start)) for one in (*left, *right)
+            options = dict.fromkeys(
+                _without_kind(one, kind_of(text, start)) for one in (*left, *right)
             )
-            return [one for one in found if one and one != wanted.casefold()]
+            return [one for one in options if one and one != wanted.casefold()]
     return []
 
 
-def kind_of(said: str, start: int) -> str:
+def kind_of(text: str, start: int) -> str:
     """The word before an option that says what all of them are: "room" of "room A1 or room B2"."""
-    words = [word.casefold() for word in _WORD.findall(said)]
-    before = len(_WORD.findall(said[:start]))
+    words = [word.casefold() for word in _WORD.findall(text)]
+    before = len(_WORD.findall(text[:start]))
     kind = words[before - 1] if before else ""
     return kind if words.count(kind) > 1 and kind not in _SAYS_LITTLE else ""
 
@@ -163,50 +133,50 @@ def _without_kind(option: str, kind: str) -> str:
     return " ".join(words[len(words) > 1 and words[0] == kind :])
 
 
-def _to_the_right(said: str, end: int, size: int) -> tuple[list[str], list[str]]:
+def _to_the_right(text: str, end: int, size: int) -> tuple[list[str], list[str]]:
     """The options behind a place, and what links them."""
-    found, links = list[str](), list[str]()
-    link = _LINK.match(said, end)
+    options, links = list[str](), list[str]()
+    link = _LINK.match(text, end)
     while link and not link["end"]:
-        following = _LINK.search(said, link.end())
-        stop = following.start() if following else len(said)
-        piece = _without_lead(said[link.end() : stop])
+        following = _LINK.search(text, link.end())
+        stop = following.start() if following else len(text)
+        piece = _without_lead(text[link.end() : stop])
         ended = links[-1:] != [","] and links and _kind(link) == ","
         if not piece.strip() or _ASKS.search(piece) or ended:
             break
         words = _of_option(_WORD.findall(piece))
-        found.append(" ".join(words[: size + 2]))
+        options.append(" ".join(words[: size + 2]))
         links.append(_kind(link))
         link = following if len(words) <= size + 2 else None
-    return found, links
+    return options, links
 
 
-def _to_the_left(said: str, start: int, size: int) -> tuple[list[str], list[str], int]:
+def _to_the_left(text: str, start: int, size: int) -> tuple[list[str], list[str], int]:
     """The options before a place, what links them, and where the first of all begins."""
-    found, links, first = list[str](), list[str](), start
-    every = list(_LINK.finditer(said, 0, start))
+    options, links, first = list[str](), list[str](), start
+    every = list(_LINK.finditer(text, 0, start))
     while every:
         link = every.pop()
-        piece = said[every[-1].end() if every else 0 : link.start()]
+        piece = text[every[-1].end() if every else 0 : link.start()]
         words = _WORD.findall(piece)
-        kind = _without_lead(said[link.end() : first] + " ").strip()
+        kind = _without_lead(text[link.end() : first] + " ").strip()
         if link["end"] or (kind and kind not in words[:-1]):
             break
         asks = bool(_ASKS.search(piece))
         lists = bool(words) and bool(_OF.search(piece[: piece.rfind(words[-1])]))
-        alone = (asks and not lists) or not (words and _alike(words[-1], said[start:]))
+        alone = (asks and not lists) or not (words and _alike(words[-1], text[start:]))
         if not words or (_kind(link) == "," and alone):
             break
         at_start = not every and words[0].lower() in _NO_NAME
         whole = len(words) <= size + 2 and not (asks or at_start)
         option = _without_lead(" ".join(words if whole else _last_option(words, size)))
-        found.append(option)
+        options.append(option)
         links.append(_kind(link))
-        begin = said.rfind(option.split()[0] if option else "", 0, link.start())
+        begin = text.rfind(option.split()[0] if option else "", 0, link.start())
         first = max(begin, link.start() - len(piece))
         if not whole:
             break
-    return found, links, first
+    return options, links, first
 
 
 def _without_lead(text: str) -> str:
@@ -220,7 +190,7 @@ def _of_option(words: list[str]) -> list[str]:
     name = not words[:1] or not words[0][:1].islower()
     for n, word in enumerate(words):
         plain = word[:1].islower() and word not in _IN_NAMES
-        if n and (word.lower() in _SCALES or (name and plain)):
+        if n and (word.lower() in SCALES or (name and plain)):
             return words[:n]
     return words
 
@@ -252,13 +222,13 @@ def comparisons(text: str) -> Iterator[Comparison]:
     for match in _COMPARES.finditer(blanked):
         more, of = (match["more"] or "").lower(), (match["of"] or "").lower()
         if not more:
-            scale = _SCALES.get(match["word"].lower())
+            scale = SCALES.get(match["word"].lower())
             if scale:
                 yield Comparison(scale, *match.span(), match[0].lower())
             continue
-        _, sign = _SCALES[more]
-        if of in _QUALITIES:
-            name, direction = _QUALITIES[of]
+        _, sign = SCALES[more]
+        if of in QUALITIES:
+            name, direction = QUALITIES[of]
             yield Comparison((name, sign * direction), *match.span(), match[0].lower())
         else:
             yield Comparison(("amount", sign), *match.span("more"), more)

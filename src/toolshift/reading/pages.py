@@ -22,11 +22,11 @@ _RELATED = re.compile(r"\brel=\\?[\"']?next\b", re.IGNORECASE)
 
 
 def offers_more(text: str) -> bool:
-    """Whether a result says that it goes on."""
+    """Whether a result says that there is more to read."""
     numbers: dict[str, int] = {}
-    for found in _KEY.finditer(text):
-        key = re.sub(r"[^a-z]", "", found["key"].lower())
-        value = re.sub(r"\s|^[\"']|[\"']$", "", found["value"]).lower()
+    for match in _KEY.finditer(text):
+        key = re.sub(r"[^a-z]", "", match["key"].lower())
+        value = re.sub(r"\s|^[\"']|[\"']$", "", match["value"]).lower()
         if key in _NEXT and value not in _ENDS:
             return True
         if value.isdecimal() and key in _PAGE | _PAGES and len(value) < 9:

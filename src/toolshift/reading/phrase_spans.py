@@ -1,4 +1,4 @@
-"""Where a text has some words, whatever their case, accents and hyphens."""
+"""Finds a phrase in a text, ignoring case, accents and hyphens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolshift.reading.values import Value, values_in
 
 _I = re.IGNORECASE
 MAX_PLACES = 24
-"""Further mentions of the same thing, and values further away from one, are not looked at."""
+"""The most mentions of one thing, and of values around one, that are checked."""
 _WORD = re.compile(r"[^\W_]+(?:['.@+&-]+[^\W_]+)*")
 _VERSION = re.compile(r"v\d+\.\d")
 _ARTICLE = re.compile(r"(?:the|a|an)\s+(?=\S)", _I)
@@ -27,7 +27,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 def _tokens(text: str) -> list[_Token]:
     """The words; hyphens part letters but not what has figures, nor a prefix that negates."""
-    found = []
+    tokens = []
     for match in _WORD.finditer(text):
         word = match[0]
         if "-" in word and not re.search(r"\d|@|\.|^(?:un|non|not|in|dis)-", word, _I):
@@ -36,8 +36,8 @@ def _tokens(text: str) -> list[_Token]:
             spans = [(0, len(word))]
         for start, end in spans:
             at = match.start()
-            found.append(_Token(_folded(word[start:end]), at + start, at + end))
-    return found
+            tokens.append(_Token(_folded(word[start:end]), at + start, at + end))
+    return tokens
 
 
 def _folded(word: str) -> str:
@@ -48,7 +48,7 @@ def _folded(word: str) -> str:
 
 
 def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a text has some words; numbers and dates among them may have another form."""
+    """The places of a phrase in a text; numbers and dates in it may have another form."""
     sought = _items(_ARTICLE.sub("", wanted, count=1) if _ARTICLE.match(wanted) else wanted)
     tokens, values = _tokens(text), {value.start: value for value in values_in(text)}
     ends = ((first, _match(sought, tokens, first, values)) for first in range(len(tokens)))
@@ -69,7 +69,7 @@ def _items(wanted: str) -> list[_Token | Value]:
 def _match(
     sought: list[_Token | Value], tokens: list[_Token], first: int, values: dict[int, Value]
 ) -> int:
-    """Where the words end that begin with a token; 0 where they are others."""
+    """The end of the phrase if it begins at a token; 0 if it does not."""
     place, end = first, 0
     for item in sought:
         if place >= len(tokens):

@@ -19,8 +19,9 @@ from toolshift.reading.answer_check import plain
 from toolshift.reading.asked_role import asked_for
 from toolshift.reading.prose import Kind, linear_models
 from toolshift.reading.prose_signs import Message
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 from toolshift.reading.values import Value, value_of, values_in
+from toolshift.reading.words import OFFER
 
 Part = Literal["question", "refusal", "value", "other"]
 
@@ -28,15 +29,6 @@ _I = re.IGNORECASE
 _PART = re.compile(
     r"(?<=[.!?;])(?<!\b[A-Za-z]\.)[\"')]*\s+|\n+|[,;]?\s(?:but|however|though|although)\s|"
     r"(?<!error)(?<!status)(?<!code):\s",
-    _I,
-)
-_OFFER = re.compile(
-    r"\b(?:anything|something|someone|somebody) (?:else|more|further)|(?:can|may|could|shall|"
-    r"should) i\b|"
-    r"want me to|would you like|do you want|do you (?:also )?need (?:any|more|further|help|her|his|"
-    r"their|its)\b|does (?:that|this|it) help|will that be all|"
-    r"let me know (?:if|should)|(?:if|should) you (?:need|have|want|would)|feel free|happy to help|"
-    r"is there anything|any (?:other|more|further) questions",
     _I,
 )
 _ASKS = re.compile(
@@ -111,7 +103,7 @@ _ASIDE = re.compile(
     r"text message|\bsms\b|photo|picture",
     _I,
 )
-"""What fails beside the request: "no e-mail could be sent"."""
+"""Side tasks that may fail although the request does not: "no e-mail could be sent"."""
 _WANTS_YES_OR_NO = re.compile(
     r"(?:^|[.!?:,\n]\s*)(?:is|are|am|was|were|has|have|had|does|do|did|may|can (?!you\b)|"
     r"could (?!you\b)|will (?!you\b))\b[^.!?\n]*\?",
@@ -127,7 +119,7 @@ _OUT_OF_REACH = re.compile(
     r"errors?|offline|down)\b",
     _I,
 )
-"""What keeps an agent from knowing, where nothing is said of the thing itself."""
+"""Reasons why an agent cannot know, which say nothing about the thing itself."""
 _YES_OR_NO = re.compile(r"^\W*(?:yes|no|yep|nope|true|false)\b", _I)
 _SHOWN = re.compile(
     r'[:\[,]\s*"((?:[^"\\]|\\.){1,60})"(?!\s*:)|^\s*[\w .-]{1,40}[:=]\s*([^{\["\n]{1,60})$', re.M
@@ -161,8 +153,8 @@ def read_plain_prose(
     text: str, shown: str = "", request: str = "", may_be_none: bool = False
 ) -> tuple[Kind, str]:
     """Reads a message that ends a turn in prose, in a world whose answers are plain values."""
-    said = plain(text)
-    parts = [part for part in _PART.split(said) if part.strip(" .\"'-")]
+    message_text = plain(text)
+    parts = [part for part in _PART.split(message_text) if part.strip(" .\"'-")]
     known = _Known(shown, request, may_be_none)
     kinds = [_kind(part, known) for part in parts]
     decisive = [kind for kind in kinds if kind != "other"]
@@ -173,7 +165,7 @@ def read_plain_prose(
         return "question", ""
     message = Message(text, shown, request)
     if known.wants_yes_or_no and last != "value":
-        said_outright = any(map(_OUTRIGHT.match, parts)) and not _OUT_OF_REACH.search(said)
+        said_outright = any(map(_OUTRIGHT.match, parts)) and not _OUT_OF_REACH.search(message_text)
         last = "value" if said_outright or last == "other" else last
     if last == "other":  # what states an identifier is an answer
         refuses = (
@@ -192,7 +184,7 @@ class _Known:
     """The values that were shown and that the user has not said."""
 
     def __init__(self, shown: str, request: str, may_be_none: bool = False) -> None:
-        self._told = Asked(request, shown) if may_be_none else None
+        self._context = RequestContext(request, shown) if may_be_none else None
         self._asked = values_in(request)
         self.counts = bool(_COUNTS.search(request))
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
@@ -211,17 +203,17 @@ class _Known:
         return aside is not None and aside[0].casefold().replace("-", "") not in self._request_words
 
     def answers(self, part: str) -> bool:
-        """Whether a part states what was shown under the name of the one thing that is wanted."""
-        said, values = f" {' '.join(_words(part))} ", values_in(part)
+        """Whether a part states a value that was shown under the requested name."""
+        part_words, values = f" {' '.join(_words(part))} ", values_in(part)
         return any(
-            f" {' '.join(_words(text))} " in said
+            f" {' '.join(_words(text))} " in part_words
             or any(value.same(other) for value in values for other in value_of(text))
             for text in self._wanted
         )
 
     def says_none(self, part: str) -> bool:
-        """Whether a part claims that there is none of what is wanted, where that may be so."""
-        return self._told is not None and says_none(part, self._told)
+        """Whether a part claims that there is none of what was requested, if that may be true."""
+        return self._context is not None and says_none(part, self._context)
 
     def names(self, words: list[str]) -> bool:
         """Whether the request has one of the words, in whatever number."""
@@ -235,14 +227,14 @@ class _Known:
 
     def _is_new(self, value: Value, part: str) -> bool:
         """Whether a value is said first here; "no car" is a number where things are counted."""
-        said = part[value.start : value.end].strip().lower()
-        if said == "no" and not self.counts:
+        written = part[value.start : value.end].strip().lower()
+        if written == "no" and not self.counts:
             return False
         return not any(value.same(other) for other in self._asked)
 
 
 def _wanted_word(request: str) -> str:
-    """The one thing that a request wants: what it counts, or what it asks for by name."""
+    """The one thing that a request asks for: what it counts, or what it names."""
     counted = _COUNTED.findall(request)
     named = asked_for(request)
     return counted[0].lower() if len(counted) == 1 and not named else "" if counted else named
@@ -251,8 +243,8 @@ def _wanted_word(request: str) -> str:
 def _stated_under(shown: str, word: str) -> list[str]:
     """The values that were shown under a key with a word."""
     stem = word.removesuffix("s")
-    found = _KEYED.findall(shown) if stem else []
-    under = [text or number for key, text, number in found if stem in _words(key)]
+    keyed = _KEYED.findall(shown) if stem else []
+    under = [text or number for key, text, number in keyed if stem in _words(key)]
     return list(dict.fromkeys(under))[:_MAX_SHOWN]
 
 
@@ -261,23 +253,23 @@ def _words(text: str) -> list[str]:
 
 
 def _is_answered(parts: list[str], kinds: list[Part], known: _Known) -> bool:
-    """Whether what was wanted is stated, and only what the request does not name was not done.
+    """Whether the requested value is stated, and only things beside the request failed.
 
     "It has shipped. I couldn't get the tracking number" answers "What is the status of my order?".
     """
     failed = [part for part, kind in zip(parts, kinds, strict=True) if kind == "refusal"]
-    found = [_COULD_NOT.search(part) for part in failed]
-    told = [part for part, kind in zip(parts, kinds, strict=True) if kind != "refusal"]
-    told += [part[: one.start()] for part, one in zip(failed, found, strict=True) if one]
-    return any(map(known.answers, told)) and all(
-        one is not None and _is_beside(one, known) for one in found
+    matches = [_COULD_NOT.search(part) for part in failed]
+    rest = [part for part, kind in zip(parts, kinds, strict=True) if kind != "refusal"]
+    rest += [part[: one.start()] for part, one in zip(failed, matches, strict=True) if one]
+    return any(map(known.answers, rest)) and all(
+        one is not None and _is_beside(one, known) for one in matches
     )
 
 
 def _is_beside(failed: re.Match[str], known: _Known) -> bool:
     """Whether the request names nothing of what could not be done."""
-    said = re.findall(r"[^\W_]+", f"{failed['act'] or ''} {failed['what']}".lower())
-    words = [word for word in said if word not in _SAYS_LITTLE]
+    named = re.findall(r"[^\W_]+", f"{failed['act'] or ''} {failed['what']}".lower())
+    words = [word for word in named if word not in _SAYS_LITTLE]
     return bool(words) and not _SAYS_ANYTHING & {*words} and not known.names(words)
 
 
@@ -285,7 +277,7 @@ def _kind(part: str, known: _Known) -> Part:
     asks = part.rstrip(" \"')").endswith("?")
     if asks and _CHOOSES.search(part):
         return "question"
-    if _OFFER.search(part):
+    if OFFER.search(part):
         return "value" if known.states(part) and not asks else "other"
     if asks or _ASKS.search(part):
         return "question"

@@ -1,4 +1,4 @@
-"""Reads what an agent says outside the protocol."""
+"""Reads messages that an agent writes outside the protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolshift.reading.prose_signs import Message
 
 Kind = Literal["question", "refusal", "answer", "none"]
 FAILED = " failed"
-"""Stands behind a judge's name where it gave no reading, and the shipped one was taken."""
+"""Appended to a judge's name if it gave no reading and the shipped one was used."""
 
 
 class ProseReading(msgspec.Struct, frozen=True):
@@ -32,16 +32,16 @@ class ProseReading(msgspec.Struct, frozen=True):
 
 
 class ProseReader(Protocol):
-    """Anything that reads prose in place of the shipped reading."""
+    """Anything that can read prose instead of the shipped reader."""
 
     @property
     def name(self) -> str:
-        """How results call it."""
+        """The name in results."""
         ...
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What decides its readings, for a manifest."""
+        """The settings that decide its readings, for a manifest."""
         ...
 
     def read(self, text: str, shown: str, request: str) -> ProseReading:
@@ -61,7 +61,7 @@ class LinearModel(msgspec.Struct, frozen=True):
     weights: Mapping[str, Sequence[int]]
 
     def best(self, signs: Iterable[str], barred: str = "") -> str:
-        """The class that the signs speak for most; the first of equals."""
+        """The highest-scoring class; ties go to the first."""
         held = [self.weights[sign] for sign in ("", *signs) if sign in self.weights]
         sums = [sum(column) for column in zip(*held, strict=True)]
         open_ = [n for n, name in enumerate(self.classes) if name != barred]
@@ -86,11 +86,11 @@ def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str
     """Reads a message that ends a turn in prose instead of through the protocol.
 
     Structure comes first: a message that states no code and no identifier is no answer, and a
-    reason that is named as the protocol names it is the reason. What else it is, a linear model
-    says, by signs of structure (which codes are stated and where, whether a sentence asks, what
-    came to light) and by its words. The right answer plays no part, and the same message is read
-    alike everywhere, since weights are whole numbers.
-    `studies/strangers/finishes` measures the reading.
+    reason that is named as the protocol names it is the reason. Otherwise a linear model decides by
+    signs of structure (which codes are stated and where, whether a sentence asks, what came to
+    light) and by its words. The right answer is not used, and the same message is read in the same
+    way on every machine, since weights are integers. `studies/strangers/finishes` measures the
+    reading.
     """
     message = Message(text, shown, request)
     kind = linear_models().kind.best(message.kind_signs(), "" if message.states else "answer")

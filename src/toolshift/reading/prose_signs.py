@@ -1,4 +1,4 @@
-"""What can be seen in a message in prose: its structure, and its words.
+"""The features of a message in prose: its structure and its words.
 
 A sign is a name. `prose.read_prose` weighs them; the weights are set by
 `studies/strangers/finishes/train.py`.
@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from toolshift.core.message import CODE
 from toolshift.reading.text import Stated, bare, codes_in, fold, spoken, written_out
+from toolshift.reading.words import CONTRACTIONS, FURTHER_HELP, negation
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')]*\s+|\n+|\s\|\s")
 _WANTED = re.compile(r"\b([a-z]+) (?:reference|ref|code|number|handle|id)\b", re.IGNORECASE)
@@ -26,9 +27,7 @@ _SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _NUMBER = re.compile(r"\d[\d.,:-]*")
 _SHORT = (
     (re.compile(r"\bcan ?n[o']t\b|\bcannot\b"), "can not"),
-    (re.compile(r"\bwo ?n't\b"), "will not"),
-    (re.compile(r"(\w) ?n't\b"), r"\1 not"),
-    (re.compile(r"'re\b"), " are"),
+    *CONTRACTIONS,
     (re.compile(r"'ve\b"), " have"),
     (re.compile(r"'ll\b"), " will"),
     (re.compile(r"'d\b"), " would"),
@@ -38,16 +37,7 @@ _SHORT = (
 _WORD = re.compile(r"\xa7[A-Z]+\xa7|[a-z]+|[?:{\[<=]|\u274c|\u26d4|\u26a0|\u2705|\U0001f6ab")
 """Words, some signs, and what stands for a name, a code, an identifier or a number."""
 _STEM = 6
-_OFFER = re.compile(
-    r"\b(anything|something|what|someone|somebody) (else|more|further)|can i (help|assist)|"
-    r"shall i (try|look|check|\w+( you| for)? (another|a different))|want me to|"
-    r"would you like me|do you want me|try again|e-?mail|later\b|notify|"
-    r"colleague|(does|did) (that|this|it) help",
-    re.IGNORECASE,
-)
-_DENIAL = re.compile(
-    r"\b(?:not?|never|nothing|nobody|none|neither|nor|without|cannot|unable)\b|n't\b", re.IGNORECASE
-)
+_DENIAL = re.compile(negation("no", "unable"), re.IGNORECASE)
 _CLOSING = " *_\"')}]>`/"
 _EVIDENCE = (
     ("tool_unavailable", re.compile(r"without a successor|unknown_tool|Removed today")),
@@ -79,10 +69,10 @@ class Message:
         self._wanted = {word.lower() for word in _WANTED.findall(self._request)} - _COMMON
         self._sentences = [s for s in _SENTENCE.split(self.text) if s.strip(" |-*#>`")]
         self._codes = self._stated(self.text)
-        told = [sentence for sentence in self._sentences if not _ends_asking(sentence)]
-        self._told = any(map(self._stated, told))
+        statements = [sentence for sentence in self._sentences if not _ends_asking(sentence)]
+        self._states_code = any(map(self._stated, statements))
         self._plain = bare(self.text)
-        self.states = self._told if self._codes else _states_identifier(self._sentences)
+        self.states = self._states_code if self._codes else _states_identifier(self._sentences)
 
     def kind_signs(self) -> list[str]:
         """The signs of the kind: words of the whole, words of the last sentence, structure.
@@ -103,8 +93,8 @@ class Message:
     @property
     def reason_in_evidence(self) -> str:
         """The one reason for a refusal that came to light; "" where none did, or several."""
-        found = {sign.removeprefix("~light ") for sign in self._evidence()}
-        return found.pop() if len(found) == 1 else ""
+        reasons = {sign.removeprefix("~light ") for sign in self._evidence()}
+        return reasons.pop() if len(reasons) == 1 else ""
 
     def _words(self, text: str) -> list[str]:
         """Stems of the words; names, codes, identifiers, numbers and what is wanted as such."""
@@ -141,7 +131,7 @@ class Message:
         if len(codes_in(self.text, self._known)) > len(self._codes):
             yield "~negated code"
         yield from self._labels()
-        if self._codes and not self._told:
+        if self._codes and not self._states_code:
             yield "~codes in questions"
         late = [s for s in self._sentences[-2:] if not _ends_asking(s) and self._stated(s)]
         if late:
@@ -189,14 +179,14 @@ class Message:
 
 def _states_identifier(sentences: list[str]) -> bool:
     """Whether an identifier is stated: no denial stands before it, as in "no order INV-1"."""
-    found = ((s, match) for s in map(bare, sentences) for match in _IDENTIFIER.finditer(s))
-    return any(not _DENIAL.search(sentence[: match.start()]) for sentence, match in found)
+    identifiers = ((s, match) for s in map(bare, sentences) for match in _IDENTIFIER.finditer(s))
+    return any(not _DENIAL.search(sentence[: match.start()]) for sentence, match in identifiers)
 
 
 def _of_questions(sentences: list[str]) -> Iterator[str]:
     """Whether sentences ask, and whether they do more than offer help."""
     asking = [_ends_asking(sentence) for sentence in sentences]
-    real = [ask and not _OFFER.search(s) for ask, s in zip(asking, sentences, strict=True)]
+    real = [ask and not FURTHER_HELP.search(s) for ask, s in zip(asking, sentences, strict=True)]
     if asking and asking[-1]:
         yield "~ends asking"
     if real and real[-1]:

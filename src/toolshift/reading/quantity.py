@@ -1,4 +1,4 @@
-"""Whether a number of an answer is the quantity that was asked for.
+"""Whether a number in an answer is the requested quantity.
 
 The figure may be right and the quantity another: "4%" of the copies are not 4 copies, and in "No
 copies. 4 were lost" the answer is none. What the request and the results say decides; where
@@ -13,14 +13,15 @@ from itertools import pairwise
 import msgspec
 
 from toolshift.reading.values import Value, values_in
+from toolshift.reading.words import singular
 
 _I = re.IGNORECASE
 _MAX_TOLD = 40_000
-"""More of what was shown is not searched for units."""
+"""The most characters of shown text that are searched for units."""
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What an answer is about, as far as it is known.
+class RequestContext(msgspec.Struct, frozen=True):
+    """The context of an answer, as far as it is known.
 
     Attributes:
         request: what the user said.
@@ -84,15 +85,15 @@ _UNIT_BEHIND = {
 _SPOKEN_OF = {name: re.compile(words, _I) for name, (_, words) in _DIMENSIONS.items()}
 
 
-def is_other_quantity(text: str, value: Value, asked: Asked) -> bool:
-    """Whether a number has a unit of which neither the request nor a result speaks."""
-    told = f"{asked.request}\n{asked.shown}"[:_MAX_TOLD].replace("_", " ")
+def is_other_quantity(text: str, value: Value, context: RequestContext) -> bool:
+    """Whether a number has a unit that neither the request nor a result mentions."""
+    known = f"{context.request}\n{context.shown}"[:_MAX_TOLD].replace("_", " ")
     dimension = _dimension(text, value)
-    return bool(told.strip() and dimension and not _SPOKEN_OF[dimension].search(told))
+    return bool(known.strip() and dimension and not _SPOKEN_OF[dimension].search(known))
 
 
 def _dimension(text: str, value: Value) -> str:
-    """What a number measures, by the unit in it or behind it; "" for none that is known."""
+    """The dimension of a number, by its unit; "" if it has no known one."""
     if value.unit:
         return "percent" if value.unit == "%" else "money"
     inside = re.search(r"(?<=\d)\s?(?:[^\W\d_]+|°[cf]?)$", text[value.start : value.end], _I)
@@ -114,7 +115,7 @@ _NO_NOUNS = frozenset(
 )
 
 
-def is_label(text: str, value: Value, asked: Asked) -> bool:
+def is_label(text: str, value: Value, context: RequestContext) -> bool:
     """Whether a number counts another thing than the request does.
 
     It numbers a step of the work ("Step 1: search"), or the request asks how many there are of
@@ -122,14 +123,14 @@ def is_label(text: str, value: Value, asked: Asked) -> bool:
     """
     counter = _COUNTER.search(text[max(0, value.start - 20) : value.start])
     if counter:
-        return counter[1].lower() not in asked.request.lower()
-    counted = _COUNTS_ALL.search(asked.request)
+        return counter[1].lower() not in context.request.lower()
+    counted = _COUNTS_ALL.search(context.request)
     behind = _nouns_behind(text, value)
-    if not counted or not behind or _stem(counted[1]) in behind:
+    if not counted or not behind or singular(counted[1]) in behind:
         return False
     others = (other for other in values_in(text) if other.kind == "number")
     return any(
-        not other.same(value) and _nouns_behind(text, other)[:1] == [_stem(counted[1])]
+        not other.same(value) and _nouns_behind(text, other)[:1] == [singular(counted[1])]
         for other in others
     )
 
@@ -137,11 +138,11 @@ def is_label(text: str, value: Value, asked: Asked) -> bool:
 def _nouns_behind(text: str, value: Value) -> list[str]:
     """The stems of up to three words that begin with what a number counts, a noun by its number."""
     words = re.match(r"(?: [^\W\d_]+){0,3}", text[value.end : value.end + 60])
-    found = words[0].lower().split() if words else []
-    if not found or _PLAIN_WORD.match(found[0]) or found[0] in _NO_NOUNS:
+    nouns = words[0].lower().split() if words else []
+    if not nouns or _PLAIN_WORD.match(nouns[0]) or nouns[0] in _NO_NOUNS:
         return []
-    is_noun = value.readings == {1.0} or found[0].endswith("s")
-    return [_stem(word) for word in found] if is_noun else []
+    is_noun = value.readings == {1.0} or nouns[0].endswith("s")
+    return [singular(word) for word in nouns] if is_noun else []
 
 
 # -- a part of a whole --------------------------------------------------------------------------
@@ -161,25 +162,25 @@ _OF_ALL = re.compile(r"\s*(?:$|[?.!,]|(?:in|at) (?!stock\b|hand\b|use\b))", _I)
 """What may follow "how many are there", such that nothing but the whole is asked for."""
 
 
-def is_other_part(text: str, value: Value, asked: Asked) -> bool:
-    """Whether a number is a part where the whole was asked for, or the whole where a part was.
+def is_other_part(text: str, value: Value, context: RequestContext) -> bool:
+    """Whether a number is a part although the whole was requested, or the whole for a part.
 
     "6 copies, of which 4 are free": who asks how many copies there are gets 6, and who asks how
     many are free gets 4. Where the request says neither, or asks for more than one thing, both may
     be meant.
     """
-    if len(_HOW_MANY.findall(asked.request)) > 1 or _ASKS_MORE.search(asked.request):
+    if len(_HOW_MANY.findall(context.request)) > 1 or _ASKS_MORE.search(context.request):
         return False
     numbers = [other for other in values_in(text) if other.kind == "number"]
     for whole, part in pairwise(numbers):
         if not is_part_of(text, part, whole):
             continue
-        if value.start == part.start and _asks_for_all(asked.request):
+        if value.start == part.start and _asks_for_all(context.request):
             return True
-        noun = _HOW_MANY.search(asked.request)
-        counted = {_stem(noun[1]) if noun else "", *_words(text[whole.end : part.start])}
+        noun = _HOW_MANY.search(context.request)
+        counted = {singular(noun[1]) if noun else "", *_words(text[whole.end : part.start])}
         called = _words(_clause_behind(text, part)) - counted
-        if value.start == whole.start and called & _words(asked.request):
+        if value.start == whole.start and called & _words(context.request):
             return True
     return False
 
@@ -192,7 +193,7 @@ def is_part_of(text: str, part: Value, whole: Value) -> bool:
 
 
 def _asks_for_all(request: str) -> bool:
-    """Whether a request asks how many there are, and not how many of them are so or so."""
+    """Whether a request asks for the total, and not for how many have some property."""
     counted = _COUNTS_ALL.search(request)
     return counted is not None and bool(_OF_ALL.match(request, counted.end()))
 
@@ -223,25 +224,25 @@ _PLAIN_WORD = re.compile(
 )
 
 
-def is_overruled(text: str, value: Value, asked: Asked, unit: str = "") -> bool:
-    """Whether a piece without a verb has answered, so that a later number is of something else.
+def is_overruled(text: str, value: Value, context: RequestContext, unit: str = "") -> bool:
+    """Whether an earlier fragment without a verb has answered already.
 
     "No copies. 4 were lost": the later sentence counts only where the request asks what it says.
     """
-    found = _first_fragment(text, asked, unit or _noun_behind(text, value))
-    if found is None:
+    fragment = _first_fragment(text, context, unit or _noun_behind(text, value))
+    if fragment is None:
         return False
-    start, end, amount = found
+    start, end, amount = fragment
     if start <= value.start < end or amount in value.readings:
         return False
-    said = _words(_COUNTED.sub("", _clause_behind(text, value), count=1))
-    return not said & _words(asked.request)
+    words = _words(_COUNTED.sub("", _clause_behind(text, value), count=1))
+    return not words & _words(context.request)
 
 
-def _first_fragment(text: str, asked: Asked, noun: str) -> tuple[int, int, float] | None:
-    """The first piece that is only a count of what was asked for, with what it counts to."""
-    known = {_stem(word) for word in re.findall(r"[^\W\d_]+", asked.request.lower())}
-    known |= {_stem(noun)} if noun else set()
+def _first_fragment(text: str, context: RequestContext, noun: str) -> tuple[int, int, float] | None:
+    """The first fragment that only counts the requested thing, with its number."""
+    known = {singular(word) for word in re.findall(r"[^\W\d_]+", context.request.lower())}
+    known |= {singular(noun)} if noun else set()
     label = False
     for piece in _PIECE.finditer(text):
         fragment = None if label else _FRAGMENT.fullmatch(piece[0].strip())
@@ -258,8 +259,8 @@ def _first_fragment(text: str, asked: Asked, noun: str) -> tuple[int, int, float
 
 
 def _is_other_noun(name: str, known: set[str], fragment: re.Match[str]) -> bool:
-    """Whether a piece counts something else than what was asked for, as far as that is known."""
-    return _stem(name) not in known if known else bool(fragment["count"])
+    """Whether a fragment counts something else than the requested thing, if that is known."""
+    return singular(name) not in known if known else bool(fragment["count"])
 
 
 def _amount(fragment: re.Match[str]) -> float | None:
@@ -272,8 +273,8 @@ def _amount(fragment: re.Match[str]) -> float | None:
 
 
 def _noun_behind(text: str, value: Value) -> str:
-    found = re.match(r"\s*([^\W\d_]+)", text[value.end : value.end + 40])
-    return "" if not found or _PLAIN_WORD.match(found[1]) else found[1].lower()
+    match = re.match(r"\s*([^\W\d_]+)", text[value.end : value.end + 40])
+    return "" if not match or _PLAIN_WORD.match(match[1]) else match[1].lower()
 
 
 def _clause_behind(text: str, value: Value) -> str:
@@ -281,11 +282,6 @@ def _clause_behind(text: str, value: Value) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """The words that say something, by their stems."""
+    """The content words of a text, as stems."""
     words = re.findall(r"[^\W\d_]+", text.lower())
-    return {_stem(word) for word in words if not _PLAIN_WORD.match(word)}
-
-
-def _stem(word: str) -> str:
-    word = word.lower()
-    return word.removesuffix("ies") + "y" if word.endswith("ies") else word.removesuffix("s")
+    return {singular(word) for word in words if not _PLAIN_WORD.match(word)}

@@ -32,9 +32,9 @@ CONFIRMS = re.compile(
 """Words that ask to confirm a value rather than to state one."""
 
 WORDS = 3 << 12
-"""Rows of weights for what a text has, one column a slot."""
+"""The number of feature rows in the weights, with one column per slot."""
 SPOTS = 1 << 13
-"""Weights for what is known of a slot in a text; all slots share them."""
+"""The number of weights for features of a slot in a text; all slots share them."""
 
 PART = 0.8
 """By how much the best slot must lead in a part of a question that has several."""
@@ -150,11 +150,11 @@ class QuestionClassifier:
 
     def _scores(self, text: str, states: Mapping[str, str]) -> NDArray[np.int64]:
         """The score of each slot."""
-        found = tokens(text)
-        rows = buckets(features(found, states), WORDS)
+        words = tokens(text)
+        rows = buckets(features(words, states), WORDS)
         of_slots = [
             self.spots[buckets(names, SPOTS)].sum(dtype=np.int64)
-            for names in spot_features(self.slots, found, states, self.cues)
+            for names in spot_features(self.slots, words, states, self.cues)
         ]
         total: NDArray[np.int64] = self.words[rows].sum(axis=0, dtype=np.int64)
         return total + np.array(of_slots, dtype=np.int64)
@@ -181,52 +181,52 @@ def tokens(text: str) -> list[str]:
     ]
 
 
-def features(found: list[str], states: Mapping[str, str]) -> set[str]:
-    """What a text has: n-grams of its words, with masks by slot and by state, and of letters."""
-    lines = [found]
-    if any(token[0] == "⟦" for token in found):
-        lines.append([f"⟦{states.get(t[1:-1], '')}⟧" if t[0] == "⟦" else t for t in found])
-    names = set(found)
+def features(words: list[str], states: Mapping[str, str]) -> set[str]:
+    """The features of a text: n-grams of words (masked by slot and by state) and of letters."""
+    lines = [words]
+    if any(token[0] == "⟦" for token in words):
+        lines.append([f"⟦{states.get(t[1:-1], '')}⟧" if t[0] == "⟦" else t for t in words])
+    names = set(words)
     for line in lines:
         edged = ["^", *line, "$"]
         names |= {f"{a} {b}" for a, b in pairwise(edged)}
         names |= {f"{a} {b} {c}" for a, b, c in zip(edged, edged[1:], edged[2:], strict=False)}
-    for word in set(found):
+    for word in set(words):
         if word[0] != "⟦" and _LETTER.search(word):
             names |= _letters(word)
-    of_parts = parts(found)
+    of_parts = parts(words)
     if _ASIDE in of_parts or "asks 2" in of_parts:
-        names |= {f"{part} {token}" for part, token in zip(of_parts, found, strict=True)}
+        names |= {f"{part} {token}" for part, token in zip(of_parts, words, strict=True)}
         names |= {
-            f"{part} {a} {b}" for part, (a, b) in zip(of_parts, pairwise(found), strict=False)
+            f"{part} {a} {b}" for part, (a, b) in zip(of_parts, pairwise(words), strict=False)
         }
-    return names | {"1: " + " ".join(found[:length]) for length in (1, 2, 3)}
+    return names | {"1: " + " ".join(words[:length]) for length in (1, 2, 3)}
 
 
-def parts(found: list[str]) -> list[str]:
-    """For each token, whether its sentence is the first that asks, a later one, or asks nothing."""
-    if "?" not in found:
-        return [""] * len(found)
-    marks, start, asked = [], 0, 0
-    for end, token in enumerate([*found, "."]):
+def parts(words: list[str]) -> list[str]:
+    """For each token, whether its sentence is the first question, a later one, or none."""
+    if "?" not in words:
+        return [""] * len(words)
+    marks, start, number_asking = [], 0, 0
+    for end, token in enumerate([*words, "."]):
         if token in _STOPS:
             asks = token == "?"  # noqa: S105 - a word of a question
-            asked += asks
-            marks += [f"asks {min(asked, 2)}" if asks else _ASIDE] * (end + 1 - start)
+            number_asking += asks
+            marks += [f"asks {min(number_asking, 2)}" if asks else _ASIDE] * (end + 1 - start)
             start = end + 1
-    return marks[: len(found)]
+    return marks[: len(words)]
 
 
 def spot_features(
-    slots: Iterable[str], found: list[str], states: Mapping[str, str], cues: Mapping[str, str]
+    slots: Iterable[str], words: list[str], states: Mapping[str, str], cues: Mapping[str, str]
 ) -> list[set[str]]:
     """For each slot what is known of it in a text, and the words around its values and its cues."""
-    of_parts, runs = parts(found), _runs(found, cues)
-    around = ["⟦⟧" if t[0] == "⟦" else "◇" if t in cues else t for t in found]
+    of_parts, runs = parts(words), _runs(words, cues)
+    around = ["⟦⟧" if t[0] == "⟦" else "◇" if t in cues else t for t in words]
     left_open = sum(other != "said" for other in states.values())
     named = {slot for slot, _, _ in runs}
-    manner = f"{'asks' if _OPENLY & {*found} else ''} {'confirms' if _CLOSED & {*found} else ''}"
-    given = {slot: found.count(f"⟦{slot}⟧") for slot in states}
+    manner = f"{'asks' if _OPENLY & {*words} else ''} {'confirms' if _CLOSED & {*words} else ''}"
+    given = {slot: words.count(f"⟦{slot}⟧") for slot in states}
     absent = sum(not count for count in given.values())
     features_of = []
     for slot in slots:
@@ -241,17 +241,17 @@ def spot_features(
             names |= {f"{manner} given {times} aside {aside}", f"{manner} {state} {times}"}
             names |= {f"{state} absent {min(absent, 3)}"} if not times else set()
             mask = f"⟦{slot}⟧"
-            for place, token in enumerate(found):
+            for place, token in enumerate(words):
                 if token == mask:
                     names |= _beside("", state, of_parts[place], around, place, place + 1)
         features_of.append(names)
     return features_of
 
 
-def _runs(found: list[str], cues: Mapping[str, str]) -> list[tuple[str, int, int]]:
+def _runs(words: list[str], cues: Mapping[str, str]) -> list[tuple[str, int, int]]:
     """Each slot that has a cue, with the place where its cue starts and the place after its end."""
     runs: list[tuple[str, int, int]] = []
-    for place, token in enumerate(found):
+    for place, token in enumerate(words):
         slot = cues.get(token)
         if slot and runs and runs[-1][0] == slot and runs[-1][2] == place:
             runs[-1] = (slot, runs[-1][1], place + 1)
@@ -263,7 +263,7 @@ def _runs(found: list[str], cues: Mapping[str, str]) -> list[tuple[str, int, int
 def _of_cues(
     slot: str, state: str, runs: list[tuple[str, int, int]], around: list[str], parts: list[str]
 ) -> Iterator[str]:
-    """What stands around a slot's cues, and where they stand among those of others."""
+    """The words around a slot's cues, and the position of the cues among those of others."""
     before: dict[str, set[str]] = {}
     for other, start, end in runs:
         part = parts[start]

@@ -1,4 +1,4 @@
-"""What a question asks about: its focus decides, and values that are mentioned are context.
+"""Finds what a question asks about: its focus decides; values that it mentions are context.
 
 Where a world has a trained classifier of questions, that decides, and the rule only where it is
 unsure. Elsewhere, as in worlds of one's own, the rule decides by the words of the details.
@@ -66,7 +66,7 @@ _OTHER_MATTERS = (
     "next of kin",
 )
 _NOTHING = Fact("", (), _OTHER_MATTERS)
-"""What agents ask users that is no detail of a request."""
+"""Questions to users that ask for no detail of a request."""
 _ASKS_OPENLY = re.compile(rf"\b{_WH}\b")
 
 
@@ -124,7 +124,7 @@ class Reading:
         )
 
     def focus(self, clause: str, cues: tuple[Cue, ...]) -> Cue | None:
-        """What one asked clause is about by its words; None where they do not say."""
+        """The slots that one asking clause is about; None if its words do not say."""
         mine = self.best([cue for cue in cues if not cue.given and cue.slot in self.known])
         other = self.best([cue for cue in cues if cue.slot not in self.known and cue.level > 1])
         stated = self.confirmed(clause, cues)
@@ -154,7 +154,7 @@ class Reading:
         return Cue(slot, max(2, level.get(slot, 0)), 0, 0, asked=True, given=True)
 
     def context(self) -> str:
-        """What a question is about that names nothing itself: what stands before it."""
+        """The topic of a question that names nothing itself: the words before it."""
         for clause, cues in reversed(self.clauses):
             stated: list[str] = GIVEN.findall(clause)
             doubled = [slot for slot in stated if slot in self.torn and stated.count(slot) > 1]
@@ -175,7 +175,7 @@ class Reading:
 
 
 def asked_about(
-    question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str = ""
+    question: str, goal: Goal, vocabulary: Mapping[str, Fact], request: str = ""
 ) -> tuple[str, ...]:
     """The slots that a question asks about, in order; none where it is not understood."""
     if len(question) > LONGEST:
@@ -184,56 +184,56 @@ def asked_about(
     if plain:
         return (plain,)
     if not (isinstance(vocabulary, Facts) and vocabulary.weights):
-        return _by_rule(question, goal, vocabulary, said)
+        return _by_rule(question, goal, vocabulary, request)
     known = {slot: value for slot, value in goal.items() if slot in vocabulary}
-    guess = read_weights(vocabulary.weights).guess(mask(question, known), _states(known, said))
+    guess = read_weights(vocabulary.weights).guess(mask(question, known), _states(known, request))
     if len(guess.slots) > 1 or guess.lead >= LEAD:
         return guess.slots
-    return _by_rule(question, goal, vocabulary, said) or guess.slots
+    return _by_rule(question, goal, vocabulary, request) or guess.slots
 
 
 def _by_rule(
-    question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str
+    question: str, goal: Goal, vocabulary: Mapping[str, Fact], request: str
 ) -> tuple[str, ...]:
     """The slots that a question asks about by the words of the vocabulary."""
-    reading = read(question, goal, vocabulary, said)
-    found: dict[str, int] = {}
+    reading = read(question, goal, vocabulary, request)
+    levels: dict[str, int] = {}
     before = ""
     for (clause, cues), asks in zip(reading.clauses, reading.asked, strict=True):
         focus = reading.focus(clause, cues) if asks else None
-        if asks and focus is None and before and not found and _POINTS_BACK.search(clause):
-            found[before] = 2
+        if asks and focus is None and before and not levels and _POINTS_BACK.search(clause):
+            levels[before] = 2
         near = reading.best([c for c in cues if c.slot in reading.known and c.level > 1])
         before = near.slot if near else before
         if focus:
-            found[focus.slot] = max(focus.level, found.get(focus.slot, 0))
-    sure = [slot for slot, level in found.items() if slot in reading.known and level > 1]
+            levels[focus.slot] = max(focus.level, levels.get(focus.slot, 0))
+    sure = [slot for slot, level in levels.items() if slot in reading.known and level > 1]
     if sure:
         return tuple(sure)
-    if any(level > 2 for level in found.values()):
-        return tuple(slot for slot in found if slot)
+    if any(level > 2 for level in levels.values()):
+        return tuple(slot for slot in levels if slot)
     around = reading.context()
     if around:
         return (around,)
-    return tuple(sorted(found, key=lambda slot: slot not in reading.known))[:1]
+    return tuple(sorted(levels, key=lambda slot: slot not in reading.known))[:1]
 
 
-def read(question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str) -> Reading:
+def read(question: str, goal: Goal, vocabulary: Mapping[str, Fact], request: str) -> Reading:
     """A question's clauses with their cues."""
     known = {slot: value for slot, value in goal.items() if slot in vocabulary}
-    clauses, asked = [], []
+    clauses, asking = [], []
     for sentence in _sentences(mask(question, known)):
         for turn in _TURN.split(sentence):
             asks = bool(_ASKS.search(turn))
             for clause in _AND.split(turn):
                 clauses.append(clause)
-                asked.append(asks)
-    if not any(asked):
-        asked = [True] * len(clauses)
-    states = _states(known, said)
+                asking.append(asks)
+    if not any(asking):
+        asking = [True] * len(clauses)
+    states = _states(known, request)
     return Reading(
         tuple((clause, _cues(clause, vocabulary)) for clause in clauses),
-        tuple(asked),
+        tuple(asking),
         frozenset(known),
         frozenset(slot for slot, state in states.items() if state == "torn"),
         frozenset(slot for slot, state in states.items() if state != "said"),
@@ -262,13 +262,13 @@ def _sentences(text: str) -> list[str]:
     text = re.sub(r"\b(?:e\.g|i\.e|no)\.\s", lambda short: short[0].replace(".", ""), text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     parts = [part for line in lines for part in _SENTENCE.split(line) if part.strip(" .,:;▪")]
-    found: list[str] = []
+    sentences: list[str] = []
     for part in parts:
         one = _ORDINAL.sub(f"{_ITEM} ", part.strip())
         bare = re.fullmatch(r"[\w' -]+(?:, (?:and )?[\w' -]+)+ please\W*", one)
         items = re.split(r", (?:and )?", one) if bare else [one]
-        found += [f"{_ITEM} {item}" for item in items] if bare else items
-    return found
+        sentences += [f"{_ITEM} {item}" for item in items] if bare else items
+    return sentences
 
 
 def _cues(clause: str, vocabulary: Mapping[str, Fact]) -> tuple[Cue, ...]:
@@ -276,14 +276,14 @@ def _cues(clause: str, vocabulary: Mapping[str, Fact]) -> tuple[Cue, ...]:
     bare = GIVEN.sub(lambda spot: "x" * len(spot[0]), clause)
     trigger = _TRIGGER.search(bare)
     start = trigger.start() if trigger else 0
-    found = [
+    cues = [
         Cue(slot, level, spot.start(), spot.end(), spot.start() >= start, slot in given)
         for slot, fact in {**vocabulary, "": _NOTHING}.items()
         for level, phrases in ((3, fact.sure), (2, fact.words), (1, fact.hints))
         for phrase in phrases
         for spot in _pattern(phrase).finditer(bare)
     ]
-    return tuple(cue for cue in found if not any(other.covers(cue) for other in found))
+    return tuple(cue for cue in cues if not any(other.covers(cue) for other in cues))
 
 
 @lru_cache(maxsize=4096)
@@ -296,16 +296,16 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){joined.removesuffix(chr(92) + 'W+')}(?!\w)")
 
 
-def _states(known: Goal, said: str) -> dict[str, str]:
+def _states(known: Goal, request: str) -> dict[str, str]:
     """Whether what the user has said leaves a value "open", has "said" it, or is "torn".
 
     Of two values that contradict, one that was said more often has been confirmed by a reply.
     """
-    stated = GIVEN.findall(mask(said, known))
+    stated = GIVEN.findall(mask(request, known))
     states = {slot: "said" if slot in stated else "open" for slot in known}
     for slot, value in known.items():
         if isinstance(value, tuple):
-            times = {len(GIVEN.findall(mask(said, {slot: one}))) for one in value}
+            times = {len(GIVEN.findall(mask(request, {slot: one}))) for one in value}
             states[slot] = "torn" if len(times) == 1 else "said"
     return states
 

@@ -14,26 +14,26 @@ MAX_READ = 50_000
 
 def is_shown(value: str, shown: str) -> bool:
     """Whether a text was shown: as it is, in other case or spacing, or as the same value."""
-    said = shown[-MAX_READ:]
-    if value.casefold() in shown.casefold() or _even(value) in _even(said):
+    read = shown[-MAX_READ:]
+    if value.casefold() in shown.casefold() or _even(value) in _even(read):
         return True
     sought = value_of(fold(value).strip())
-    return bool(sought) and all(_is_among(one, values_in(fold(said))) for one in sought)
+    return bool(sought) and all(_is_among(one, values_in(fold(read))) for one in sought)
 
 
 def is_shown_number(number: float, shown: str) -> bool:
     """Whether a number was shown, with whatever separators, or in words."""
     if re.search(rf"(?<![\w.]){re.escape(f'{number:g}')}(?!\w|\.\d)", shown):
         return True
-    said = fold(shown[-MAX_READ:])
+    read = fold(shown[-MAX_READ:])
     return any(
-        value.kind == "number" and float(number) in value.readings and _has_figures(value, said)
-        for value in values_in(said)
+        value.kind == "number" and float(number) in value.readings and _has_figures(value, read)
+        for value in values_in(read)
     )
 
 
 def _has_figures(value: Value, text: str) -> bool:
-    """Whether a value is no "no": "no cars" shows no 0."""
+    """Whether a value is not the word "no", which is read as 0 too."""
     return 0.0 not in value.readings or text[value.start : value.end].strip().lower() in (
         "0",
         "zero",

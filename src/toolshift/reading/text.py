@@ -1,4 +1,4 @@
-"""Reads text as a careful person would: one folding, and the codes that a text states."""
+"""Normalises text, and finds the codes that it states."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from toolshift.core.message import CODE
 from toolshift.reading.harmony import for_the_user
+from toolshift.reading.words import SETS_ASIDE
 
 _SIGNS = (
     dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"), "-")
@@ -47,9 +48,9 @@ _DISOWNED = re.compile(
     r"invalid|mistaken|(the|a)\s+(wrong|incorrect|false)))\b",
     re.IGNORECASE,
 )
-"""What disowns the code before it: "X is definitely the wrong one"."""
+"""Words that deny the code before them: "X is definitely the wrong one"."""
 _NEGATED = re.compile(
-    r"(\bnot|n't|\brather than|\binstead of|\bnever)(\s+(?!but\b|however\b|only\b)\w+){0,3}\s*$",
+    rf"({SETS_ASIDE})(\s+(?!but\b|however\b|only\b)\w+){{0,3}}\s*$",
     re.IGNORECASE,
 )
 
@@ -71,7 +72,7 @@ class Stated(msgspec.Struct, frozen=True):
 
 
 def fold(text: str) -> str:
-    """The text with one form of each sign: NFKC, hyphens, quotes, spaces; nothing invisible.
+    """Normalises the signs of a text: NFKC, hyphens, quotes, spaces; removes invisible ones.
 
     Letters that only look alike stay different.
     """
@@ -82,15 +83,15 @@ def fold(text: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """The text without thoughts that leaked into it (`<think>...</think>`), escapes read.
+    """Removes leaked thoughts (`<think>...</think>`) from a text, and decodes its escapes.
 
     Of a reply in Harmony (`<|channel|>final<|message|>...`) it is what is for the user. Escapes are
     those of JSON (`\\u2011`) and of HTML (`&#45;`, also where it was escaped twice).
     """
     text = for_the_user(text)
-    said = _THOUGHT_BEFORE.sub("", _THOUGHT.sub("", text)) if "<" in text else text
-    said = html.unescape(html.unescape(said)) if "&" in said else said
-    return _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), said) if "\\u" in said else said
+    words = _THOUGHT_BEFORE.sub("", _THOUGHT.sub("", text)) if "<" in text else text
+    words = html.unescape(html.unescape(words)) if "&" in words else words
+    return _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), words) if "\\u" in words else words
 
 
 def without_thoughts(text: str) -> str:
@@ -122,7 +123,7 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
 
 def codes_of_bare(text: str, shown: Collection[str]) -> list[Stated]:
     """The codes of a text that is without markup already; see `codes_in`."""
-    found = []
+    codes = []
     for match in _LOOSE.finditer(text.upper() if text.isascii() else _upper(text)):
         code = f"{match[1]}-{match[2]}"
         if match[0] == code or code in shown:
@@ -131,8 +132,8 @@ def codes_of_bare(text: str, shown: Collection[str]) -> list[Stated]:
             ]  # a clause, or it is quadratic
             after = text[match.end() : match.end() + 80]
             negated = bool(_NEGATED.search(before) or _DISOWNED.match(after))
-            found.append(Stated(code, match.start(), match.end(), negated))
-    return found
+            codes.append(Stated(code, match.start(), match.end(), negated))
+    return codes
 
 
 def written_out(text: str, shown: Collection[str]) -> str:

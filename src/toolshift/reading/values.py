@@ -128,19 +128,19 @@ def _dates(text: str) -> Iterator[Value]:
 
 
 def _days(parts: dict[str, str], groups: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
-    """The days that the parts of a date can mean; day and month in figures can change places."""
+    """The days that the parts of a date can mean; numeric day and month may be swapped."""
     if "?" in parts:
         one, _, two, year = groups
         orders = [(one, two, year), (two, one, year)]
     else:
         orders = [(parts["d"], parts["m"], parts.get("y", ""))]
     for day, month, year in orders:
-        found = _year(year), _month(month), _day(day)
+        places = _year(year), _month(month), _day(day)
         try:
-            date(found[0] or 2000, found[1], found[2])  # a leap year allows 29 February
+            date(places[0] or 2000, places[1], places[2])  # a leap year allows 29 February
         except ValueError:
             continue
-        yield found
+        yield places
 
 
 def _year(text: str) -> int:
@@ -238,7 +238,7 @@ def _minutes(parts: dict[str, str | None], after: str) -> set[float]:
         return {(hour % 12 + (12 if half == "p" else 0)) * 60 + minute} if hour <= 12 else set()
     spoken = bool(parts.get("past") or parts.get("to")) or "m" not in parts
     hours = {hour, hour + 12} if spoken and hour <= 12 else {hour}
-    return {(each * 60 + minute) % 1440 for each in hours}
+    return {(hour_of_day * 60 + minute) % 1440 for hour_of_day in hours}
 
 
 def _small(text: str, words: list[str]) -> int:
@@ -421,13 +421,13 @@ _READERS: tuple[Callable[[str], Iterator[Value]], ...] = (
 def values_in(text: str) -> list[Value]:
     """The values that a text states, in order; none overlaps another."""
     taken = [False] * len(text)
-    found = []
+    values = []
     for read in _READERS:
         for value in read(text):
             if not any(taken[value.start : value.end]):
                 taken[value.start : value.end] = [True] * (value.end - value.start)
-                found.append(_signed(text, value))
-    return sorted(found, key=lambda value: value.start)
+                values.append(_signed(text, value))
+    return sorted(values, key=lambda value: value.start)
 
 
 _MINUS = re.compile(
@@ -446,11 +446,11 @@ def _signed(text: str, value: Value) -> Value:
 
 def value_of(text: str) -> list[Value]:
     """The values of a text that says nothing else; none where it does."""
-    found = values_in(text)
+    values = values_in(text)
     rest = text
-    for value in reversed(found):
+    for value in reversed(values):
         rest = rest[: value.start] + rest[value.end :]
-    kinds = [value.kind for value in found]
+    kinds = [value.kind for value in values]
     if rest.strip(" .,") not in ("", "T", "at") or kinds not in (
         ["number"],
         ["date"],
@@ -458,4 +458,4 @@ def value_of(text: str) -> list[Value]:
         ["date", "time"],
     ):
         return []
-    return found
+    return values

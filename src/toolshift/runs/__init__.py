@@ -1,1 +1,1 @@
-"""Runs: what is played, in which order, where it is kept."""
+"""Runs: what is played, in which order, and where it is stored."""

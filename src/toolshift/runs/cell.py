@@ -1,4 +1,4 @@
-"""A cell: one scene to run, as data, and how the scene is made again from it."""
+"""A cell: one scene to run, as data, and how to rebuild the scene from it."""
 
 from __future__ import annotations
 
@@ -53,13 +53,15 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
         A shift of version 1 stands in it by its name and a later version as `redirect@2`, whichever
         is that of today: so runs of before and after a new version can be compared.
         """
-        stack = "+".join(f"{_versioned(each.shift)}:{each.severity}" for each in self.shifts)
+        stack = "+".join(
+            f"{_versioned(applied.shift)}:{applied.severity}" for applied in self.shifts
+        )
         return _digest(self.lineage, stack, str(self.trial), self.task)
 
 
 def _versioned(name: str) -> str:
-    found = find_shift(name)
-    return found.base if found.version == 1 else f"{found.base}@{found.version}"
+    shift = find_shift(name)
+    return shift.base if shift.version == 1 else f"{shift.base}@{shift.version}"
 
 
 def write_stack(stack: Stack) -> str:
@@ -87,8 +89,8 @@ def _shifted(
 def build(cell: Cell, find: Worlds = find_world) -> Scene:
     """The scene of a cell; scenes are values, so the last few thousand are kept.
 
-    It may start the tools of the user's own world, and import code of the user's. Who only looks
-    at a run asks its folder for a scene (`RunFolder.scene`), which does not.
+    It may start the user's own tools and import the user's code. To look at a run only, use
+    `RunFolder.scene`, which does neither.
     """
     scene = _shifted(
         find, cell.world, cell.kind, cell.index, cell.seed, cell.pool, cell.size, cell.shifts

@@ -54,7 +54,7 @@ MIN_TOOLS, MIN_KINDS, MIN_PHRASINGS = 8, 8, 12
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What one rule says of one world or shift."""
+    """The result of one rule for one world or shift."""
 
     subject: str
     rule: int
@@ -64,7 +64,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Bench:
-    """What is checked: some worlds, some shifts, on tasks of these worlds."""
+    """What is checked: worlds and shifts, on tasks of these worlds."""
 
     worlds: tuple[World, ...]
     shifts: tuple[str, ...]
@@ -108,7 +108,7 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
     yield from verdicts
     if verdicts[0].state == "pass":
         findings = [*_name_taken(world), *world_findings(world, scenes)]
-        yield from (Verdict(name, 0, "fail", said) for said in findings)
+        yield from (Verdict(name, 0, "fail", finding) for finding in findings)
         if not findings:
             yield Verdict(name, 0, "pass", "")
     yield _size(world)
@@ -117,7 +117,7 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
 
 
 def _size(world: World) -> Verdict:
-    """Whether a world is as large as those that ship; a smaller one is sound, and tells less."""
+    """Whether a world is as large as the shipped ones; a smaller one is valid, but tells less."""
     lacking = [
         *([f"{len(world.tools)} tools"] if len(world.tools) < MIN_TOOLS else []),
         *([f"{len(world.kinds)} task kinds"] if len(world.kinds) < MIN_KINDS else []),
@@ -132,33 +132,33 @@ def _size(world: World) -> Verdict:
     lacking += [f"a request with {few} phrasings in a pool"] if few < MIN_PHRASINGS else []
     if not lacking:
         return Verdict(world.name, 5, "pass", "")
-    said = (
+    message = (
         f"small: it has {', '.join(lacking)}; a world that ships has at least {MIN_TOOLS} tools, "
         f"reads and writes among them, {MIN_KINDS} task kinds, and {MIN_PHRASINGS} phrasings of a "
         "request in each pool"
     )
-    return Verdict(world.name, 5, "fail" if world.name in OURS else "not tested", said)
+    return Verdict(world.name, 5, "fail" if world.name in OURS else "not tested", message)
 
 
 def _name_taken(world: World) -> list[str]:
-    """Whether another world has this name, which is the one that runs would find by it."""
+    """Whether another world has this name, so that runs would find that one."""
     if world.name not in world_names() or WORLDS.find(world.name) is world:
         return []
     other = type(WORLDS.find(world.name))
     mine = type(world)
     if (other.__module__, other.__qualname__) == (mine.__module__, mine.__qualname__):
         return []
-    said = (
+    message = (
         f"the name {world.name!r} is that of a world of {other.__module__} already; choose another"
     )
-    return [placed(said, defined_at(mine))]
+    return [placed(message, defined_at(mine))]
 
 
 def check_shift(bench: Bench, name: str) -> Iterator[Verdict]:
     """Checks one shift at all severities."""
     shift = find_shift(name)
-    by_severity = {each: list(bench.shifted(name, each)) for each in shift.severities}
-    scenes = [scene for each in by_severity.values() for scene in each]
+    by_severity = {level: list(bench.shifted(name, level)) for level in shift.severities}
+    scenes = [scene for level in by_severity.values() for scene in level]
     if not scenes:
         yield Verdict(name, 5, "fail", f"not applicable to any task{_reason(bench, name)}")
         return
@@ -185,7 +185,7 @@ def _reason(bench: Bench, name: str) -> str:
 
 
 def fingerprint(bench: Bench) -> str:
-    """A hash of every scene and of the oracle's way through it."""
+    """A hash of every scene and of the oracle's steps in it."""
     digest = blake2b(digest_size=16)
     for scene in _all_scenes(bench):
         digest.update(scene.task.id.encode())
@@ -196,7 +196,7 @@ def fingerprint(bench: Bench) -> str:
 
 def check_determinism(names: Sequence[str], bench: Bench) -> Verdict:
     """Makes the same scenes in two further processes with different hash seeds."""
-    found = set()
+    hashes = set()
     for hash_seed in ("1", "2"):
         ran = subprocess.run(
             [
@@ -215,15 +215,15 @@ def check_determinism(names: Sequence[str], bench: Bench) -> Verdict:
         if ran.returncode:
             last = ran.stderr.strip().splitlines()[-1:] or ["no message"]
             return Verdict("all", 1, "fail", f"a second process failed: {last[0]}")
-        found.add(ran.stdout.strip())
-    return _verdict("all", 1, "two processes made different scenes" if len(found) > 1 else "")
+        hashes.add(ran.stdout.strip())
+    return _verdict("all", 1, "two processes made different scenes" if len(hashes) > 1 else "")
 
 
 # -- rules on scenes ---------------------------------------------------------------------------
 
 
 class _Inert:
-    """Answers at once with nothing."""
+    """Ends every task at once with an empty answer."""
 
     name = "inert"
 
@@ -244,7 +244,7 @@ def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
 
 
 def oracle_fails(scene: Scene) -> str:
-    """Where and how the oracle fails in a scene; "" where it solves or rightly refuses it."""
+    """Where and how the oracle fails in a scene; "" if it solves or rightly refuses it."""
     episode = Episode(scene)
     try:
         OracleAgent().play(episode)
@@ -309,11 +309,11 @@ def _severity(shift: Shift, by_severity: dict[Any, list[Scene]]) -> Verdict:
     if not shared:
         return Verdict(shift.name, 5, "not tested", "no task with all three severities")
     sizes = [sum(distance(each[task]) for task in shared) / len(shared) for each in kept]
-    said = "severity " + " ".join(f"{size:.3f}" for size in sizes)
+    message = "severity " + " ".join(f"{size:.3f}" for size in sizes)
     flat = shift.tier == "none"
     rises = sizes[0] <= sizes[1] <= sizes[2] and sizes[0] < sizes[2]
     state: State = "pass" if rises else "not tested" if flat else "fail"
-    return Verdict(shift.name, 5, state, said if rises or flat else f"{said} does not rise")
+    return Verdict(shift.name, 5, state, message if rises or flat else f"{message} does not rise")
 
 
 def distance(scene: Scene) -> float:
@@ -365,7 +365,7 @@ def _stated(bench: Bench, world: World, pool: str) -> Iterator[str]:
 
 
 def _shared_names(bench: Bench, name: str) -> str:
-    """Invented names of tools that two pools share; names made of true ones do not count."""
+    """Invented tool names that two pools share; names derived from true ones do not count."""
     pools = [set(_invented(bench.shifted(name, 2, pool))) for pool in POOLS]
     both = _overlap(pools)
     return f"two pools share the tool name {min(both)!r}" if both else ""
@@ -380,11 +380,11 @@ def _invented(scenes: Iterable[Scene]) -> Iterator[str]:
 
 
 def _overlap(sets: Sequence[set[str]]) -> set[str]:
-    return {each for n, one in enumerate(sets) for other in sets[n + 1 :] for each in one & other}
+    return {item for n, one in enumerate(sets) for other in sets[n + 1 :] for item in one & other}
 
 
 def _wording(bench: Bench, name: str) -> Verdict:
-    """Whether words tell the unsolvable scenes from their look-alikes."""
+    """Whether the wording gives away which scenes are unsolvable."""
     try:
         pair = find_shift(f"{name}_lookalike")
     except UsageError:
@@ -416,8 +416,8 @@ def _evidence_at(scene: Scene) -> int:
 
 def _before(scene: Scene, step: int) -> str:
     tools = " ".join(f"{tool.name} {tool.description}" for tool in scene.tools)
-    said = [str(m.get("content", "")) for m in messages(scene, scene.rehearsal[:step])]
-    return "\n".join([tools, *said])
+    texts = [str(m.get("content", "")) for m in messages(scene, scene.rehearsal[:step])]
+    return "\n".join([tools, *texts])
 
 
 # -- small parts -------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ def _verdict(subject: str, rule: int, wrong: str) -> Verdict:
 def worlds_of(names: Sequence[str]) -> list[World]:
     """The worlds among some names."""
     loaded = [subject_of(name) for name in names]
-    return [each for each in loaded if isinstance(each, World)]
+    return [thing for thing in loaded if isinstance(thing, World)]
 
 
 def subject_of(name: str) -> World | Shift:
@@ -465,16 +465,16 @@ def subject_of(name: str) -> World | Shift:
                 f"plugin {name!r}: a module and the world or shift in it are written as {written}"
             )
         raise UsageError(unknown("world or shift", name, [*world_names(), *shifts()]))
-    found = import_attribute(module, attribute, "plugin")
-    if isinstance(found, World) or (isinstance(found, type) and issubclass(found, World)):
-        return as_world(found, f"world {name}")
-    if isinstance(found, Shift):
-        return found
-    by_rule = [each for each in declared.values() if each.rule is found]
+    target = import_attribute(module, attribute, "plugin")
+    if isinstance(target, World) or (isinstance(target, type) and issubclass(target, World)):
+        return as_world(target, f"world {name}")
+    if isinstance(target, Shift):
+        return target
+    by_rule = [shift for shift in declared.values() if shift.rule is target]
     if not by_rule:
-        kind = f"{type(found).__name__}, " if not callable(found) else ""
-        said = f"plugin {name} is {kind}neither a World nor a function marked with @shift(...)"
-        raise UsageError(placed(said, defined_at(found) if callable(found) else ""))
+        kind = f"{type(target).__name__}, " if not callable(target) else ""
+        message = f"plugin {name} is {kind}neither a World nor a function marked with @shift(...)"
+        raise UsageError(placed(message, defined_at(target) if callable(target) else ""))
     check_name(by_rule[0])
     return by_rule[0]
 
@@ -492,7 +492,7 @@ def bench_of(names: Sequence[str], tasks: int, seed: int) -> Bench:
 
 def _shifts_of(names: Sequence[str]) -> list[str]:
     loaded = [subject_of(name) for name in names]
-    return [each.name for each in loaded if isinstance(each, Shift)]
+    return [thing.name for thing in loaded if isinstance(thing, Shift)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Why the oracle fails through a shift: what it can no longer read of a result."""
+"""Why the oracle fails under a shift: what it can no longer read in a result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def is_unproved(scene: Scene) -> bool:
     """
     world = scene.world
     theirs = any(
-        not find_shift(each.shift).rule.__module__.startswith("toolshift.") for each in scene.shifts
+        not find_shift(applied.shift).rule.__module__.startswith("toolshift.")
+        for applied in scene.shifts
     )
     if not theirs or not scene.solvable or not world.traceable or world.counts:
         return False
@@ -31,17 +32,17 @@ def is_unproved(scene: Scene) -> bool:
 
 
 def misread(scene: Scene) -> str:
-    """What of a result cannot be read by its fields any more, as the oracle meets it."""
+    """The part of a result that its declared fields no longer describe."""
     if not scene.layers:
         return ""
-    said: list[str] = []
+    lost: list[str] = []
 
     class Watching(Solver):
-        """Notes what is lost on the way out."""
+        """Records what the layers lose of a result."""
 
         def read(self, data: object, result: Result) -> list[dict[str, Any]]:
             made = episode.session.true_calls if episode.steps[-1].true else ()
-            said.extend(_lost(made[-1][2] if made else None, data, result))
+            lost.extend(_lost(made[-1][2] if made else None, data, result))
             return super().read(data, result)
 
     agent = OracleAgent()
@@ -49,12 +50,14 @@ def misread(scene: Scene) -> str:
     episode = Episode(scene, live=False)
     with suppress(Exception):  # it is known to fail
         agent.play(episode)
-    if not said:
+    if not lost:
         return ""
-    theirs = [each for each in scene.layers if not type(each).__module__.startswith("toolshift.")]
+    theirs = [
+        other for other in scene.layers if not type(other).__module__.startswith("toolshift.")
+    ]
     layer = (theirs or list(scene.layers))[-1]
     advice = f"{type(layer).__name__} changes the data: it must move `fields` with it"
-    return f"{said[0]}; {placed(advice, defined_at(type(layer)))}"
+    return f"{lost[0]}; {placed(advice, defined_at(type(layer)))}"
 
 
 def _lost(true: Result | None, shown: object, result: Result) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whether words give a label away: a bag-of-words classifier, judged on tasks it has not seen."""
+"""Whether words give a label away: a bag-of-words classifier, tested on unseen tasks."""
 
 from __future__ import annotations
 

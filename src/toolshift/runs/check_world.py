@@ -25,7 +25,7 @@ NUMBERS = {"integer": 987654321, "number": 987654321.5}
 
 
 def world_findings(world: World, scenes: Sequence[Scene]) -> Iterator[str]:
-    """What is wrong in the code of a world, as far as the oracle's calls show it."""
+    """The errors in the code of a world that the oracle's calls show."""
     made: dict[str, list[tuple[dict[str, Any], Result]]] = defaultdict(list)
     wrote: dict[str, list[bool]] = defaultdict(list)
     unsteady: set[str] = set()
@@ -47,8 +47,8 @@ def world_findings(world: World, scenes: Sequence[Scene]) -> Iterator[str]:
                 "what is drawn from `build` or state.code(...), and do not change state.db",
                 place,
             )
-        for said in (*_fields(tool, made[tool.name]), *_writes(tool, wrote[tool.name])):
-            yield placed(said, place)
+        for finding in (*_fields(tool, made[tool.name]), *_writes(tool, wrote[tool.name])):
+            yield placed(finding, place)
     if scenes:
         yield from _unknown_values(world, scenes[0].truth, made)
         yield from _phrasings(world, scenes)
@@ -56,7 +56,7 @@ def world_findings(world: World, scenes: Sequence[Scene]) -> Iterator[str]:
 
 
 def _phrasings(world: World, scenes: Sequence[Scene]) -> Iterator[str]:
-    """Phrasings of any pool that name what is not drawn."""
+    """Phrasings that name a value which is not drawn."""
     goals = {scene.task.kind: scene.asks[0].goal for scene in scenes}
     for key, kind in world.kinds.items():
         for request, pool in product(kind.requests, POOLS if key in goals else ()):
@@ -64,8 +64,8 @@ def _phrasings(world: World, scenes: Sequence[Scene]) -> Iterator[str]:
                 try:
                     phrase(request, goals[key], pool, choice)
                 except WorldFault as fault:
-                    said = f"task kind {key}, pool {pool}: {fault}"
-                    yield placed(said, defined_at(type(world)))
+                    message = f"task kind {key}, pool {pool}: {fault}"
+                    yield placed(message, defined_at(type(world)))
                     break
 
 
@@ -79,28 +79,28 @@ def _same_answers(world: World, scene: Scene) -> Iterator[str]:
         ]
         answers = {ask.expected for ask in drawn}
         if len(answers) == 1 and len({repr(ask.goal) for ask in drawn}) > 1:
-            said = (
+            message = (
                 f"task kind {kind}: {SAMPLE} tasks about different things have the one answer "
                 f"{answers.pop()!r}, which can be guessed: derive it with state.code(...)"
             )
-            yield placed(said, defined_at(type(world)))
+            yield placed(message, defined_at(type(world)))
 
 
 def _played(truth: Truth, calls: Iterable[Call]) -> list[tuple[Result, list[Any]]]:
     """The results of calls in a fresh session, each with the effects that it recorded."""
     session = truth.open()
-    found = []
+    results = []
     for name, arguments in calls:
         before = len(session.effects)
         result = session.call(name, dict(arguments))
-        found.append((result, session.effects[before:]))
-    return found
+        results.append((result, session.effects[before:]))
+    return results
 
 
 def _fields(tool: Tool, made: list[tuple[dict[str, Any], Result]]) -> Iterator[str]:
     """Fields that stand in no result, or whose values are of another type."""
     data = [result.data for _, result in made]
-    records = [each for one in data for each in (one if tool.many else [one])]
+    records = [entry for one in data for entry in (one if tool.many else [one])]
     if not records:
         return
     for number, record in enumerate(records):
@@ -192,7 +192,7 @@ def _tries(tool: Tool, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _made_up(schema: dict[str, Any]) -> Any:
-    """A value that a schema lets pass, and that no world has, as far as that can be."""
+    """A value that a schema allows and that probably no world has."""
     if schema.get("enum"):
         return schema["enum"][-1]
     if "const" in schema:

@@ -1,4 +1,4 @@
-"""Work on a cluster of Ray: the results of one process, in the same order.
+"""Work on a Ray cluster, with the same results in the same order as in one process.
 
 A chunk is a pure function of its jobs, so one whose worker or node is lost is sent again, and its
 result is the same. Ray schedules a task in about a millisecond; chunks grow until one takes a
@@ -30,7 +30,7 @@ AHEAD = 3
 """Chunks under way for each worker, so that none waits for this process."""
 TRIES = 4
 OURS = "TOOLSHIFT_"
-"""How the variables of the environment begin that say what is known of plugins and files."""
+"""The prefix of environment variables that name plugins and files."""
 LOST = (
     lost.WorkerCrashedError,
     lost.NodeDiedError,
@@ -63,7 +63,7 @@ class Cluster:
         self.workers = workers
         self._begin = begin
         self._kept: list[Any] = []
-        """Where the cluster keeps `begin`, which so travels to a node once."""
+        """The cluster's reference to `begin`, which is sent to each node only once."""
         self.again = 0
         """Chunks that were lost and sent again."""
         self.chunks, self.cpu = 0, 0.0
@@ -71,10 +71,10 @@ class Cluster:
         self._started = self._joined = False
         self._task = ray.remote(max_retries=0)(_do)  # a lost chunk is counted and sent again here
         self._under_way: list[deque[_Sent]] = []
-        """What was sent and is not fetched yet, of each `do` that has not ended."""
+        """What was sent and not fetched yet, for each running `do`."""
 
     def _join(self) -> None:
-        """Reaches the cluster, when there is something to do."""
+        """Connects to the cluster when there is work."""
         self._joined, self._started = True, not ray.is_initialized()
         if self._started:
             try:
@@ -112,15 +112,15 @@ class Cluster:
         return not self._joined or sum(map(len, self._under_way)) < AHEAD * self.workers
 
     def _drop(self, under_way: deque[_Sent]) -> None:
-        """Has the cluster leave what was sent."""
-        self._under_way = [each for each in self._under_way if each is not under_way]
+        """Cancels what was sent to the cluster."""
+        self._under_way = [chunk for chunk in self._under_way if chunk is not under_way]
         for sent in under_way:
             with suppress(Exception):  # it may be gone with its node
                 ray.cancel(sent.answer)
         under_way.clear()
 
     def close(self) -> None:
-        """Drops what is under way, and leaves the cluster."""
+        """Cancels the work under way and disconnects from the cluster."""
         for under_way in self._under_way:
             self._drop(under_way)
         if self._started:
@@ -138,7 +138,7 @@ class Cluster:
         """The results of a chunk; it is sent again where its worker is lost."""
         while True:
             try:
-                found: tuple[list[Any], float, float] = ray.get(sent.answer)
+                result: tuple[list[Any], float, float] = ray.get(sent.answer)
             except lost.RayTaskError as fault:
                 raise (fault.cause if isinstance(fault.cause, Exception) else fault) from None
             except LOST as fault:
@@ -149,7 +149,7 @@ class Cluster:
                     "command again"
                 ) from None
             else:
-                return found
+                return result
 
     def _once_more(self, sent: _Sent, fault: Exception) -> _Sent:
         if sent.tries >= TRIES:
@@ -164,18 +164,18 @@ class Cluster:
 
 
 def _words(fault: Exception) -> str:
-    """The first line of what Ray says."""
+    """The first line of Ray's message."""
     return str(fault).strip().partition("\n")[0] or type(fault).__name__
 
 
 def _setting() -> tuple[str, dict[str, str]]:
-    """Where this process stands, and what it knows of plugins, worlds and shifts of files."""
+    """The working directory and the variables that name plugins, worlds and shifts."""
     own = {name: text for name, text in os.environ.items() if name.startswith(OURS)}
     return os.getcwd(), own
 
 
 _begun: list[Any] = []
-"""What this worker has begun with."""
+"""What this worker was initialised with."""
 
 
 def _do(
@@ -184,9 +184,11 @@ def _do(
     work: Callable[[list[Any]], list[Any]],
     jobs: list[Any],
 ) -> tuple[list[Any], float, float]:
-    """Does a chunk on a node, in the setting of the process that sent it."""
+    """Runs a chunk on a node, in the environment of the process that sent it."""
     folder, own = setting
-    for name in [each for each in os.environ if each.startswith(OURS) and each not in own]:
+    for name in [
+        variable for variable in os.environ if variable.startswith(OURS) and variable not in own
+    ]:
         del os.environ[name]  # of another run on this worker
     os.environ.update(own)
     if os.path.isdir(folder):

@@ -1,4 +1,4 @@
-"""What a run over a paid endpoint will cost, before it starts."""
+"""Estimates the cost of a run over a paid endpoint before it starts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate_run(plan: Plan, agents: tuple[str, ...], options: dict[str, Any]) -> list[Estimate]:
-    """Estimates a run from the oracle's way through every scene; nothing is sent."""
+    """Estimates a run from the oracle's steps in every scene; nothing is sent."""
     free = {agent: is_free(agent) for agent in agents}
     count = len(plan.cells)
     paid = _size(plan) if not all(free.values()) else (0, 0, 0)

@@ -42,7 +42,7 @@ MAX_WORKERS = 2**16
 
 
 def check_at_once(workers: int, concurrency: int | None) -> None:
-    """Checks how much is asked to be run at once; None is the agent's own number."""
+    """Checks the number of episodes to run at once; None is the agent's own number."""
     if workers > MAX_WORKERS:
         raise UsageError(f"workers must be at most {MAX_WORKERS}, not {workers}")
     if workers < 1 or (concurrency is not None and concurrency < 1):
@@ -81,9 +81,14 @@ class RunSpec:
             self.judge.remember(folder / VERDICTS)
         limit = self.selection.max_repeats
         agents = [
-            replace(each, judge=self.judge or each.judge, max_repeats=limit) for each in self.agents
+            replace(contestant, judge=self.judge or contestant.judge, max_repeats=limit)
+            for contestant in self.agents
         ]
-        made = {"folder": folder, "agents": agents, "about": [describe(each) for each in agents]}
+        made = {
+            "folder": folder,
+            "agents": agents,
+            "about": [describe(contestant) for contestant in agents],
+        }
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -165,7 +170,7 @@ def play_plan(
     prefetch: Prefetch | None = None,
     watch: Progress = lambda done, total: None,
 ) -> Finished:
-    """Plays a plan, or what is left of it.
+    """Plays a plan, or the rest of it.
 
     Args:
         spec: what is run.
@@ -184,7 +189,7 @@ def play_plan(
     store.told = emitter(plan.cells)
     if prefetch is not None:
         prefetch.flush_into(plan, store)
-    order = [episode_id(each.name, cell) for each in spec.agents for cell in plan.cells]
+    order = [episode_id(contestant.name, cell) for contestant in spec.agents for cell in plan.cells]
     done = len(store.done)
 
     def count(episodes: int) -> None:
@@ -216,26 +221,26 @@ def _store(spec: RunSpec, plan: Plan) -> Store:
         return InMemoryStore()
     folder = RunFolder.start(spec.folder, manifest(plan, spec.about), plan)
     _take_up_spending(spec.agents, folder)
-    for each in spec.agents:  # no agent that can be kept from it looks into the folder
-        if isinstance(each.agent, Hiding):
-            each.agent.hide(spec.folder)
+    for contestant in spec.agents:  # no agent that can be kept from it looks into the folder
+        if isinstance(contestant.agent, Hiding):
+            contestant.agent.hide(spec.folder)
     return folder
 
 
 def _take_up_spending(agents: Sequence[Contestant], folder: RunFolder) -> None:
     """The cost limit covers the whole run, resumes included."""
     names: dict[CostLimit, list[str]] = {}
-    for each in agents:
-        cost_limit = getattr(each.agent, "cost_limit", None)
+    for contestant in agents:
+        cost_limit = getattr(contestant.agent, "cost_limit", None)
         if isinstance(cost_limit, CostLimit):
-            names.setdefault(cost_limit, []).append(each.name)
-    for cost_limit, those in names.items():
-        of = ", ".join(those)
+            names.setdefault(cost_limit, []).append(contestant.name)
+    for cost_limit, sharing in names.items():
+        of = ", ".join(sharing)
         cost_limit.take_up(folder.spent(of), partial(folder.keep_spent, of))
 
 
 def whole_path(out: str | Path, what: str = "out") -> Path:
-    """A run folder by its whole path: an agent may change the directory."""
+    """The absolute path of a run folder, since an agent may change the directory."""
     if not isinstance(out, str | PathLike):
         kind = type(out).__name__
         raise UsageError(f"{what}: a folder is named by a text or a path, not by {kind}")

@@ -80,7 +80,7 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
                 raise UsageError(unknown("shift or family", part, known))
         stacks = (arm.shifts for arm in read_arms(entry, (severity,)))
         barred = {name for name in HELD_OUT if name not in entry}
-        return tuple(s for s in stacks if barred.isdisjoint(each.shift for each in s))
+        return tuple(s for s in stacks if barred.isdisjoint(applied.shift for applied in s))
     if colon and own not in map(str, SEVERITIES):
         raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
     given = (int(own) if colon else severity,)

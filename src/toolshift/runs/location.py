@@ -1,4 +1,4 @@
-"""Where a run goes: a folder of this machine, or an address that fsspec knows."""
+"""Where a run is stored: a local folder, or an address that fsspec knows."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ a colon and no slash may be folders."""
 
 
 def is_address(out: str) -> bool:
-    """Whether a place is an address of an object store and no folder."""
+    """Whether a location is an address of an object store, not a folder."""
     return "://" in out.lstrip(":/")
 
 
 def check_address(out: str, what: str) -> None:
-    """Checks that what is no address does not look like one with a letter left out."""
+    """Checks that a local path does not look like a mistyped address."""
     _check_scheme(out, what)
-    found = None if is_address(out) else _SCHEME.match(out)
-    if found:
-        scheme, rest = found[1].lower(), out[found.end() :]
+    match = None if is_address(out) else _SCHEME.match(out)
+    if match:
+        scheme, rest = match[1].lower(), out[match.end() :]
         meant = f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
         raise UsageError(f"{what} {out}: did you mean {meant}? A folder of that name is ./{out}")
 
@@ -61,16 +61,16 @@ def _check_scheme(out: str, what: str) -> None:
 
 
 def check_local(path: str, what: str) -> None:
-    """Checks that a file or folder of this machine is no address, which would be a folder `s3:`."""
+    """Checks that a local path is no address, which would create a folder `s3:`."""
     _check_scheme(path, what)
-    found = _SCHEME.match(path)
-    if not found:
+    match = _SCHEME.match(path)
+    if not match:
         return
-    if found[1].lower() == "file":
-        root = "/" if found[0].endswith("/") else ""
+    if match[1].lower() == "file":
+        root = "/" if match[0].endswith("/") else ""
         raise UsageError(
             f"{what} {path}: addresses are for `toolshift run --out`. Here it is "
-            f"{root}{path[found.end() :]}"
+            f"{root}{path[match.end() :]}"
         )
     raise UsageError(
         f"{what} {path}: addresses are for `toolshift run --out`, and this takes a file or folder "
@@ -80,7 +80,7 @@ def check_local(path: str, what: str) -> None:
 
 @contextmanager
 def placed(out: str | Path) -> Iterator[RunLocation]:
-    """A folder to run in; for an address, one of this machine that is sent there."""
+    """A folder to run in; for an address, a local folder that is uploaded."""
     if not is_address(str(out)):
         yield RunLocation(Path(out), str(out), lambda: None)
         return
@@ -115,7 +115,7 @@ def placed(out: str | Path) -> Iterator[RunLocation]:
 
 
 def _keep(store: Any, folder: Path) -> None:
-    """Sends what there is of a run that was stopped; where that fails, the folder stays."""
+    """Uploads what there is of a stopped run; if that fails, the local folder stays."""
     try:
         if any(folder.iterdir()):
             store.stream(folder, now=True)

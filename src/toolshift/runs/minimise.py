@@ -58,8 +58,8 @@ def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:
         )
     smaller = True
     while smaller:
-        found = next((one for one in _smaller(cell) if search.still_fails(one)), None)
-        smaller, cell = found is not None, found or cell
+        smaller_cell = next((one for one in _smaller(cell) if search.still_fails(one)), None)
+        smaller, cell = smaller_cell is not None, smaller_cell or cell
     tools = search.fewer_tools(cell)
     search.fails(cell, tools)
     return Smallest(cell, tools, search.tried, search.last.grade.cause)
@@ -161,14 +161,14 @@ def test_{name}() -> None:
 '''
 
 
-def as_test(found: Smallest, spec: str, agent: str) -> str:
-    """The finding as the text of a pytest file, which fails until the agent is mended."""
-    cell = found.cell
+def as_test(smallest: Smallest, spec: str, agent: str) -> str:
+    """Writes the finding as a pytest file that fails until the agent is fixed."""
+    cell = smallest.cell
     words = [agent, cell.world, cell.kind, *(applied.shift for applied in cell.shifts)]
     name = "_".join("".join(c if c.isalnum() else "_" for c in word) for word in words)
     return CASE.format(
         agent=agent,
-        cause=found.cause.replace("_", " "),
+        cause=smallest.cause.replace("_", " "),
         name=name.lower(),
         spec=spec,
         task=f"{cell.world}/{cell.kind}/{cell.index}",
@@ -177,5 +177,5 @@ def as_test(found: Smallest, spec: str, agent: str) -> str:
         pool=cell.pool,
         size=cell.size,
         trial=cell.trial,
-        tools=found.tools,
+        tools=smallest.tools,
     )

@@ -1,7 +1,7 @@
-"""Spans on their way to where they are sent, and whether they arrive.
+"""Exports spans, and counts whether they arrive.
 
-OpenTelemetry tells of what it cannot send in log records, batch by batch and try by try. Here they
-are heard and not printed, and what did not arrive is said once, when the run is over.
+OpenTelemetry logs a record for each batch that it cannot send. Here these records are collected,
+not printed, and the user is told once, when the run is over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOGGERS = (
     "opentelemetry.sdk._shared_internal",
     "opentelemetry.sdk.trace.export",
 )
-"""Those that tell of what cannot be sent."""
+"""The loggers that report failed exports."""
 MAX_REASON = 300
 
 
@@ -50,7 +50,7 @@ class Sender(_Batches):  # type: ignore[misc]
         super().on_end(span)
 
     def tell(self) -> None:
-        """Says how many spans did not arrive, and why; nothing where all did."""
+        """Reports how many spans did not arrive, and why; nothing if all did."""
         lost = self.ended - self._counting.sent
         self.ended = self._counting.sent = 0
         if lost:
@@ -70,22 +70,22 @@ class _Counting(_Exports):  # type: ignore[misc]
 
     def export(self, spans: Sequence[Any]) -> Any:
         """Sends a batch."""
-        found = self.exporter.export(spans)
-        if found is SpanExportResult.SUCCESS:
+        outcome = self.exporter.export(spans)
+        if outcome is SpanExportResult.SUCCESS:
             self.sent += len(spans)
-        return found
+        return outcome
 
     def shutdown(self) -> None:
         """Ends the exporter."""
         self.exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30000) -> bool:
-        """Has the exporter send what it holds."""
+        """Flushes the exporter."""
         return bool(self.exporter.force_flush(timeout_millis))
 
 
 class _Heard(logging.Handler):
-    """The last reason that was told; one with an exception says more than one without."""
+    """Keeps the last reason that was logged; one with an exception is preferred."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -97,8 +97,8 @@ class _Heard(logging.Handler):
         fault = next(_faults(record), None)
         if fault is None and self._of_fault:
             return
-        said = record.getMessage() if fault is None else _words(_innermost(fault))
-        self.reason, self._of_fault = " ".join(said.split())[:MAX_REASON], fault is not None
+        message = record.getMessage() if fault is None else _words(_innermost(fault))
+        self.reason, self._of_fault = " ".join(message.split())[:MAX_REASON], fault is not None
 
 
 _HEARD = _Heard()
@@ -109,7 +109,7 @@ def _faults(record: logging.LogRecord) -> Iterator[BaseException]:
     if isinstance(record.exc_info, tuple) and record.exc_info[1] is not None:
         yield record.exc_info[1]
     if isinstance(record.args, tuple):
-        yield from (each for each in record.args if isinstance(each, BaseException))
+        yield from (argument for argument in record.args if isinstance(argument, BaseException))
 
 
 def _words(fault: BaseException) -> str:
@@ -126,7 +126,7 @@ def _without_password(place: str) -> str:
 
 
 def _innermost(fault: BaseException) -> BaseException:
-    """What brought an exception about, by its causes; at most so many, for they may be a circle."""
+    """Follows the causes of an exception to the first, up to a limit, for they may be circular."""
     for _ in range(9):
         inner = fault.__cause__ or fault.__context__
         if inner is None:

@@ -1,4 +1,4 @@
-"""What a run folder keeps of the user's own worlds and shifts, so that it can be looked at alone.
+"""What a run folder keeps of the user's own worlds and shifts, so that it can be read alone.
 
 The tools of such a world are started or asked, and the shifts and worlds of a plugin are code.
 Whoever looks at a run (its report, a trace, the page, grading it again) does none of that. So
@@ -74,7 +74,7 @@ class Own(msgspec.Struct, frozen=True):
 
 
 class OwnParts:
-    """What some run folders keep of the user's own, read when it is first asked for.
+    """The user's own worlds and shifts in some run folders, read when first needed.
 
     Args:
         folders: of the runs, which are parts of one.
@@ -86,32 +86,32 @@ class OwnParts:
 
     @cached_property
     def kept(self) -> list[tuple[Path, Own]]:
-        """The content of the files that there are."""
+        """The content of the files that exist."""
         paths = [stored(folder / FILE) for folder in self.folders]
         return [(path, _read(path)) for path in paths if path.exists()]
 
     def shifts(self) -> Iterator[ShiftFacts]:
         """What the shifts declare."""
-        return (each for _, own in self.kept for each in own.shifts)
+        return (shift for _, own in self.kept for shift in own.shifts)
 
     def find(self, name: str) -> StoredWorld | None:
-        """What is kept of a world; None for nothing."""
+        """What is kept of a world; None if nothing is."""
         return next(
-            (each for _, own in self.kept for each in own.worlds if each.name == name), None
+            (world for _, own in self.kept for world in own.worlds if world.name == name), None
         )
 
     def world(self, name: str) -> World:
         """A world, from what is kept of it."""
         if name not in self._made:
-            found = self.find(name)
-            if found is None:
+            parts = self.find(name)
+            if parts is None:
                 raise NotStored(self._why_no_world(name))
-            self._made[name] = as_world(found, self.folders[0] / FILE)
+            self._made[name] = as_world(parts, self.folders[0] / FILE)
         return self._made[name]
 
     def scene(self, cell: Cell) -> Scene:
-        """The scene of a cell; nothing of the user's is started, asked or imported."""
-        lacking = [each.shift for each in cell.shifts if not has_code(each.shift)]
+        """The scene of a cell; none of the user's code is run, and no server is called."""
+        lacking = [applied.shift for applied in cell.shifts if not has_code(applied.shift)]
         if lacking:
             raise NotStored(
                 f"the scene is made by code of the shift {lacking[0]}, which is not loaded: name "
@@ -152,16 +152,18 @@ class OwnParts:
 def own_file(plan: Plan) -> bytes:
     """The content of `own.json` for a run."""
     worlds = {name: find_world(name) for name in plan.selection.worlds}
-    shifts = [each for each in map(find_shift, plan.versions) if not _is_ours(each.rule.__module__)]
+    shifts = [
+        shift for shift in map(find_shift, plan.versions) if not _is_ours(shift.rule.__module__)
+    ]
     code = {name for name, world in worlds.items() if not _is_ours(type(world).__module__)}
     kept = [as_stored(world) for world in worlds.values() if isinstance(world, OwnWorld)]
     if not (kept or shifts or code):
         return b""
-    own = Own(worlds=kept, shifts=[facts_of(each) for each in shifts])
-    names = {each.name for each in shifts}
+    own = Own(worlds=kept, shifts=[facts_of(shift) for shift in shifts])
+    names = {shift.name for shift in shifts}
     texts, tools = _Places(own.texts), _Places(own.tools)
     for cell in plan.cells:
-        by_code = cell.world in code or any(each.shift in names for each in cell.shifts)
+        by_code = cell.world in code or any(shift.shift in names for shift in cell.shifts)
         if not by_code or _key(cell) in own.scenes:
             continue
         try:
@@ -177,14 +179,14 @@ def own_file(plan: Plan) -> bytes:
 
 
 class _Places(dict[bytes, int]):
-    """The places of things in a list that has each of them once."""
+    """A list without duplicates, and the index of each item in it."""
 
     def __init__(self, things: list[Any]) -> None:
         super().__init__()
         self.things = things
 
     def of(self, thing: Any) -> int:
-        """The place of a thing, which is added where it is new."""
+        """The index of an item, which is added if it is new."""
         raw = JSON.encode(thing)
         if raw not in self:
             self[raw] = len(self.things)
@@ -207,7 +209,7 @@ def shown_in(scene: Scene) -> Shown:
 
 
 def _as_shown(tool: Tool) -> _Tool:
-    params = tuple((each.name, each.required, each.schema) for each in tool.params)
+    params = tuple((param.name, param.required, param.schema) for param in tool.params)
     return _Tool(tool.name, tool.description, params, tool.origin)
 
 

@@ -1,4 +1,4 @@
-"""Trying the tasks of a world: clean, under every shift, and with agents whose calls are kept."""
+"""Tries the tasks of a world: clean, under every shift, and with agents whose calls are kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEVERITY = 2
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """What was found of a task.
+    """The result of checking one task.
 
     Attributes:
         state: "ok", or "fail" where the expected calls do not pass by its own check.
@@ -43,14 +43,14 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 def check_tasks(world: OwnWorld, watch: Watch = lambda done, total: None) -> list[Tried]:
-    """Tries every task of a world on what was kept of its tools."""
+    """Tries every task of a world on the recorded tools."""
     places = [(kind, n) for kind, count in world.counts.items() for n in range(count)]
-    found = []
+    tried = []
     for done, (kind, place) in enumerate(places):
         watch(done, len(places))
         scene = make_scene(world, kind, place)
-        found.append(_tried(world.by_kind[kind][place], scene))
-    return found
+        tried.append(_tried(world.by_kind[kind][place], scene))
+    return tried
 
 
 def _tried(task: Prepared, scene: Scene) -> Tried:
@@ -69,22 +69,22 @@ def _tried(task: Prepared, scene: Scene) -> Tried:
             broken.append(name)
         else:
             proved += 1
-    said = [wrong] if wrong else []
+    remarks = [wrong] if wrong else []
     if not task.given.calls:
-        said.append("no expected calls: that the tools suffice is not proved")
+        remarks.append("no expected calls: that the tools suffice is not proved")
     if broken:
-        said.append(f"not proved under {', '.join(broken)}")
-    said += [
+        remarks.append(f"not proved under {', '.join(broken)}")
+    remarks += [
         f"{task.given.calls[call].name}: {key} {value!r} stands neither in the request nor in an "
         "earlier result; an agent must make it up (see {any: ...})"
         for call, key, value in task.origins.free
     ]
     state = "fail" if wrong or broken else "ok"
-    return Tried(task.given.id, task.given.kind, state, proved, "; ".join(said), reasons)
+    return Tried(task.given.id, task.given.kind, state, proved, "; ".join(remarks), reasons)
 
 
 def _fails(scene: Scene) -> str:
-    """Why the expected calls do not pass, "" where they do; on what was kept."""
+    """Why the expected calls do not pass on the recorded tools; "" if they do."""
     try:
         episode = Episode(scene, live=False)
         OracleAgent().play(episode)
@@ -97,19 +97,19 @@ def _fails(scene: Scene) -> str:
 
 
 def let_play(world: OwnWorld, agents: Sequence[str], options: dict[str, Any], watch: Watch) -> None:
-    """Lets agents work on every clean task of a world, and keeps what the real tools answer."""
+    """Runs agents on every clean task of a world, and records what the real tools answer."""
     cells = [
         Cell(world.name, kind, place, 0, "dev", 200)
         for kind, count in world.counts.items()
         for place in range(count)
     ]
-    those = contestants(list(agents), **options)
+    players = contestants(list(agents), **options)
     world.keeping = True
     try:
-        for number, each in enumerate(those):
+        for number, contestant in enumerate(players):
             for done, cell in enumerate(cells):
-                watch(number * len(cells) + done, len(those) * len(cells))
+                watch(number * len(cells) + done, len(players) * len(cells))
                 scene = make_scene(world, cell.kind, cell.index)
-                play(each, cell, scene, fresh=done == 0)
+                play(contestant, cell, scene, fresh=done == 0)
     finally:
         world.keeping = False

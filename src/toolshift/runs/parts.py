@@ -20,7 +20,7 @@ from toolshift.worlds.registry import find_world, is_loaded
 
 
 class JoinedRun(RunFolder):
-    """The run that some parts make together, for reading.
+    """The run that several parts form together, for reading.
 
     Args:
         parts: in the order of their seeds.
@@ -48,7 +48,7 @@ class JoinedRun(RunFolder):
 
 
 def joined(folders: Sequence[RunFolder]) -> RunFolder:
-    """The whole of which some runs are parts."""
+    """Joins runs that are parts of one run."""
     parts = sorted(folders, key=lambda folder: folder.manifest.selection.seeds)
     first = parts[0]
     for part in parts[1:]:
@@ -103,12 +103,12 @@ def _is_given(run: RunFolder, name: str) -> bool:
 
 
 def _each(values: Iterable[str]) -> str:
-    """All that is said of the parts, each once."""
+    """Joins the notes of the parts without duplicates."""
     return ", ".join(dict.fromkeys(values))
 
 
 def _difference(one: Manifest, other: Manifest) -> str:
-    """In what two manifests differ, other than in their seeds; "" for parts of one run."""
+    """The difference of two manifests apart from their seeds; "" for parts of one run."""
     change = msgspec.structs.replace
     first, second = (msgspec.structs.asdict(change(m.selection, seeds=())) for m in (one, other))
     if changed := [name for name in first if first[name] != second[name]]:

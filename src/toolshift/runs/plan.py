@@ -77,7 +77,7 @@ class Visit(msgspec.Struct, frozen=True):
 
 
 Look = Callable[[Iterable[Visit]], Iterator[Planned]]
-"""Looks at tasks, here or in other processes; in what order does not matter."""
+"""Checks tasks, here or in other processes, in any order."""
 _Try = Callable[[Cell, Stack], Planned]
 
 
@@ -100,10 +100,10 @@ def make_plan(
     look: Look = _look,
 ) -> Plan:
     """Plans the cells of a selection, and finds out which are not applicable."""
-    found: dict[tuple[str, Stack], Planned] = {}
+    planned: dict[tuple[str, Stack], Planned] = {}
     for row in _known_rows(selection, watch, look):  # arms may overlap, and a scene is run once
-        found.setdefault((row.cell.lineage, as_applied(row.cell.shifts)), row)
-    rows = list(found.values())
+        planned.setdefault((row.cell.lineage, as_applied(row.cell.shifts)), row)
+    rows = list(planned.values())
     if not any(not row.not_applicable for row in rows):
         why = rows[0].not_applicable if rows else "no task kind was selected"
         raise UsageError(f"there is nothing to run: {why}")
@@ -178,15 +178,15 @@ def _rows(selection: ResolvedSelection, try_: _Try) -> Iterator[Planned]:
 
 
 def _tasks(selection: ResolvedSelection, world: str, seed: int) -> Iterator[Cell]:
-    found = find_world(world)
-    kinds = [k for k in found.kinds if not selection.kinds or k in selection.kinds]
-    most = max((found.counts[kind] for kind in kinds), default=0) if found.counts else None
+    source = find_world(world)
+    kinds = [k for k in source.kinds if not selection.kinds or k in selection.kinds]
+    most = max((source.counts[kind] for kind in kinds), default=0) if source.counts else None
     wanted = selection.tasks if kinds else 0
     for number in count() if wanted else ():
         index, kind = divmod(number, len(kinds))
         if not wanted or (most is not None and index >= most):
             return
-        if most is None or index < found.counts[kinds[kind]]:
+        if most is None or index < source.counts[kinds[kind]]:
             wanted -= 1
             yield Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
 
@@ -197,16 +197,16 @@ def _fill(tasks: Iterable[Cell], arm: Arm, try_: _Try) -> Iterator[Planned]:
 
 
 def _limited(order: list[Cell], arm: Arm, try_: _Try) -> Iterator[Planned]:
-    """As many tasks as the arm wants; one that is not applicable is replaced by another.
+    """Plans the number of tasks of an arm; one that is not applicable is replaced.
 
     Where the tasks run out, more are drawn of the kinds to which the arm applies, each with its
     clean scene; they join the order, so that the next arm may meet them too. A world whose tasks
     are given has no more.
     """
     kinds: dict[str, None] = {}
-    found = 0
+    number_planned = 0
     for number in range(arm.tasks * MAX_TRIES):
-        if found == arm.tasks:
+        if number_planned == arm.tasks:
             return
         if number >= len(order):
             if not kinds or find_world(order[0].world).counts:
@@ -219,7 +219,7 @@ def _limited(order: list[Cell], arm: Arm, try_: _Try) -> Iterator[Planned]:
         row = try_(order[number], arm.shifts)
         yield row
         if not row.not_applicable:
-            found += 1
+            number_planned += 1
             kinds[row.cell.kind] = None
 
 
@@ -233,11 +233,11 @@ def _another(order: list[Cell], kind: str) -> Cell:
 def _rotate(tasks: list[Cell], arms: tuple[Arm, ...], try_: _Try) -> Iterator[Planned]:
     """One arm of each tier for each task, in turn, over its shifts and then its severities."""
     for tier in TIERS:
-        those = [arm.shifts for arm in arms if find_shift(arm.shifts[0].shift).tier == tier]
-        those.sort(key=lambda stack: stack[0].severity)
+        stacks = [arm.shifts for arm in arms if find_shift(arm.shifts[0].shift).tier == tier]
+        stacks.sort(key=lambda stack: stack[0].severity)
         for number, task in enumerate(tasks):
-            for turn in range(len(those)):
-                row = try_(task, those[(number + turn) % len(those)])
+            for turn in range(len(stacks)):
+                row = try_(task, stacks[(number + turn) % len(stacks)])
                 yield row
                 if not row.not_applicable:
                     break
@@ -290,7 +290,7 @@ def _try(task: Cell, stack: Stack) -> Planned:
 
 
 def _broken(scene: Scene) -> str:
-    """Why the oracle cannot work through a scene, as far as a shift is to blame; "" where it can.
+    """Why the oracle fails in a scene because of a shift; "" if it does not.
 
     A shift may fail only when its tools are called.
     """

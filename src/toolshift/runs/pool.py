@@ -1,4 +1,4 @@
-"""Work in several processes, here or on a cluster: the same results in the same order, sooner."""
+"""Work in several processes, here or on a cluster, with the same results in the same order."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from toolshift.core.importing import load
 CHUNK = 128
 Executor = Literal["process", "ray"]
 Begin = Callable[[], None]
-"""What a worker does once, before its first chunk; sent to each, so as small as can be."""
+"""What a worker does once, before its first chunk. It is sent to each, so it should be small."""
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
 class Pool(Protocol):
-    """Workers that do chunks of jobs."""
+    """Workers that run chunks of jobs."""
 
     def do(
         self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
@@ -55,7 +55,7 @@ def open_pool(workers: int, executor: Executor = "process", begin: Begin | None 
 
 
 class Processes:
-    """Processes that wait for work; they end with this one, however it goes.
+    """Processes that wait for work; they end when this process ends for any reason.
 
     Args:
         workers: how many.
@@ -105,7 +105,7 @@ def in_pool(
 
 
 def _start(parent: int, begin: Begin | None) -> None:
-    """Leaves Ctrl-C to the parent, and ends when the parent is gone, however it went."""
+    """Leaves Ctrl-C to the parent, and ends when the parent has ended for any reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

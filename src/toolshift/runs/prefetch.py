@@ -2,7 +2,7 @@
 
 A plan has to make every scene to know whether its shifts can be applied, and that takes far longer
 than an episode. What was made and played is kept one line a scene, in `.ahead.jsonl` of the run
-folder: a run that is stopped while it plans goes on from there. Once the plan is complete the
+folder: a run that is stopped while it plans resumes from there. Once the plan is complete the
 episodes go into the folder, and the file is deleted.
 """
 
@@ -36,7 +36,7 @@ Line = tuple[Planned, bytes]
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """A scene that was made for a plan, and its episodes: all trials, and in each all agents.
+    """A scene that was made for a plan, and its episodes: all agents in all trials.
 
     Attributes:
         row: of the plan.
@@ -100,7 +100,7 @@ class Prefetch:
         folder: Path | None,
         executor: Executor = "process",
     ) -> bool:
-        """Whether agents can play ahead of a plan."""
+        """Whether agents can play scenes while the plan is made."""
         fresh = folder is None or not folder.exists() or not (folder / "manifest.json").exists()
         here = workers == 1 and executor == "process"
         return fresh and all(
@@ -123,7 +123,7 @@ class Prefetch:
                 yield row
 
     def flush_into(self, plan: Plan, store: RunFolder | InMemoryStore) -> None:
-        """Adds the episodes of a plan to its store, and forgets all."""
+        """Adds the episodes of a plan to its store, and deletes the prefetched ones."""
         rows = dict.fromkeys((cell.lineage, cell.shifts) for cell in plan.cells)
         episodes: list[msgspec.Raw] = []
         seconds: list[float] = []
@@ -140,12 +140,12 @@ class Prefetch:
         self.discard()
 
     def discard(self) -> None:
-        """Closes, and forgets what is kept."""
+        """Closes, and deletes the file."""
         self._kept.clear()
         self.close()
 
     def close(self) -> None:
-        """Closes the file and ends the processes; what is kept stays, to be gone on with."""
+        """Closes the file and ends the processes; the file stays, so that the run can resume."""
         self._file.close()
         if self._pool is not None:
             self._pool.close()
@@ -182,7 +182,7 @@ class Prefetch:
         return file
 
     def _read(self, file: BinaryIO) -> None:
-        """Takes up what an earlier process has kept."""
+        """Loads what an earlier process has written."""
         place = file.tell()
         for line in iter(file.readline, b""):
             self._note(decode(line, Looked, str(self._path)).row, place)

@@ -1,4 +1,4 @@
-"""What a run folder says of itself: versions, agents, the plan."""
+"""Builds the manifest of a run: versions, agents, the plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
         toolshift=own_version(),
         python=sys.version.split()[0],
         platform=f"{platform.system()}-{platform.machine()}",
-        packages={name: found for name in PACKAGES if (found := version_of(name))},
+        packages={name: release for name in PACKAGES if (release := version_of(name))},
         suite=plan.selection.suite,
         selection=plan.selection,
         shifts=plan.versions,
@@ -48,12 +48,12 @@ def _task_ids(worlds: Iterable[str]) -> dict[str, dict[str, list[str]]]:
 
 
 def own_version() -> str:
-    """The version of ToolShift, as runs and sealed plans tell it; "unknown" for a bare tree."""
+    """The version of ToolShift as stored in runs and sealed plans; "unknown" if not installed."""
     return version_of("toolshift") or "unknown"
 
 
 def version_of(package: str) -> str:
-    """The version of a package as it is installed; "" where it is not."""
+    """The version of an installed package; "" if it is not installed."""
     with suppress(PackageNotFoundError):
         return version(package)
     return ""

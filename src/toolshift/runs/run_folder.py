@@ -61,13 +61,13 @@ from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents
 
 FORMAT = 2
-"""Format 1 named two causes otherwise; `Grade` reads them by their names of today."""
+"""Format 1 had other names for two causes; `Grade` reads them under their current names."""
 VERDICTS = "judge.jsonl"
 SEALED = "sealed.json"
 SYNC_SECONDS = 1.0
 AHEAD = ".ahead.jsonl"
 BEGINNINGS = frozenset((".lock", AHEAD, "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
-"""All that a run killed before its manifest was written can leave; nothing of worth."""
+"""The files that a run may leave if it is killed before its manifest is written."""
 EMPTY = (
     "episodes.jsonl",
     "timings.jsonl",
@@ -77,7 +77,7 @@ EMPTY = (
     SEALED,
     own.FILE,
 )
-"""All that is in the folder of a run before its first episode."""
+"""The files in the folder of a run before its first episode."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -100,8 +100,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     reading: Reading = Reading()
 
 
-Told = Callable[[Sequence[Record], Sequence[float]], None]
-"""Told of finished episodes and their seconds as they are added to a run."""
+EpisodeListener = Callable[[Sequence[Record], Sequence[float]], None]
+"""Called with finished episodes and their seconds as they are added to a run."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a run is; holds no secret and no private path.
+    """The manifest of a run; holds no secret and no private path.
 
     Attributes:
         toolshift: the version that ran it.
@@ -160,7 +160,7 @@ class RunFolder:
     def __init__(self, path: Path, manifest: Manifest, plan: Plan) -> None:
         self.path, self.manifest, self.plan = path, manifest, plan
         self.done: set[str] = set()
-        self.told: Told | None = None
+        self.told: EpisodeListener | None = None
         self._made = self._made_directory = False
         self._spent: dict[str, float] = {}
         self._episodes: BinaryIO | None = None
@@ -170,7 +170,7 @@ class RunFolder:
 
     @classmethod
     def start(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
-        """Makes the folder, or takes up the run that is in it."""
+        """Creates the folder, or resumes the run that is in it."""
         path = Path(path)
         try:
             if (path / "manifest.json").exists():
@@ -187,7 +187,7 @@ class RunFolder:
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
-        """Opens a folder for reading; nothing of the user's is started, asked or imported."""
+        """Opens a folder for reading; none of the user's code is run, and no server is called."""
         path = Path(path)
         if not (path / "manifest.json").is_file():
             raise UsageError(f"{path} holds no run: {_why_no_run(path)}")
@@ -227,7 +227,7 @@ class RunFolder:
         return folder
 
     def _keep_own(self) -> None:
-        """Keeps what is needed to look at worlds and shifts of the user's own."""
+        """Stores what is needed to read the user's own worlds and shifts."""
         content = own.own_file(self.plan)
         if content:
             write(self.path / own.FILE, content)
@@ -245,7 +245,7 @@ class RunFolder:
             self.told(records, seconds)
 
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
-        """Appends finished episodes that are written as JSON already."""
+        """Appends finished episodes that are JSON already."""
         names = [msgspec.json.decode(record, type=_Named).episode for record in records]
         self._append(names, [bytes(record) for record in records], seconds)
         if self.told is not None:
@@ -285,7 +285,7 @@ class RunFolder:
         self._episodes = self._timings = self._lock = None
 
     def discard(self) -> None:
-        """Takes away again what this very object has made, where nothing has been run."""
+        """Deletes what this object has created, if nothing was run."""
         with suppress(OSError):
             ours = {*EMPTY, *(f"{name}.json" for name in self.manifest.shifts)}
             if not self._made or self.done or _names(self.path) - ours:
@@ -297,7 +297,7 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps other processes out."""
+        """Locks the folder against other processes."""
         try:
             self._take()
         except OSError as fault:
@@ -308,7 +308,7 @@ class RunFolder:
             self.close()
 
     def settle(self, order: Sequence[str]) -> None:
-        """Puts the episodes into the order of the plan, whatever order they ended in."""
+        """Sorts the episodes into the order of the plan."""
         try:
             self._settle(self.path / "episodes.jsonl", order)
         except OSError as fault:
@@ -319,16 +319,16 @@ class RunFolder:
 
     def _settle(self, path: Path, order: Sequence[str]) -> None:
         places = {episode: place for place, episode in enumerate(order)}
-        found, offset = [], 0
+        spans, offset = [], 0
         with path.open("rb") as file:
             for line in file:
                 named = decode(line, _Named, str(path))
-                found.append((places.get(named.episode, -1), offset, len(line)))
+                spans.append((places.get(named.episode, -1), offset, len(line)))
                 offset += len(line)
-            if found == sorted(found):
+            if spans == sorted(spans):
                 return
             with draft(path) as new:
-                for _, start, length in sorted(found):
+                for _, start, length in sorted(spans):
                     file.seek(start)
                     new.write(file.read(length))
 
@@ -340,7 +340,7 @@ class RunFolder:
             raise UsageError(_cannot_write(self.path / name, fault)) from None
 
     def rewrite(self, records: Sequence[Record]) -> None:
-        """Puts these episodes in the place of those that are there, compressed where they were."""
+        """Replaces the stored episodes; they stay compressed if they were."""
         content = b"".join(JSON.encode(record) + b"\n" for record in records)
         path = self.episodes
         self.write(path.name, pack(content, path.suffix) if path.suffix in PACKED else content)
@@ -394,8 +394,8 @@ class RunFolder:
     def some(self, episodes: Collection[str]) -> Iterator[Record]:
         """The finished episodes of these names; the others are passed over."""
         path = self.episodes
-        found = lines(path, msgspec.Raw, torn=True) if episodes and path.exists() else ()
-        for number, line in enumerate(found, 1):
+        rows = lines(path, msgspec.Raw, torn=True) if episodes and path.exists() else ()
+        for number, line in enumerate(rows, 1):
             where = f"{path}, line {number}"
             if decode(bytes(line), _Named, where).episode in episodes:
                 yield decode(bytes(line), Record, where)
@@ -403,8 +403,8 @@ class RunFolder:
     def timings(self) -> dict[str, float]:
         """The seconds of each episode; empty where they were not kept."""
         path = stored(self.path / "timings.jsonl")
-        found = lines(path, Timing, torn=True) if path.exists() else ()
-        return {timing.episode: timing.seconds for timing in found}
+        rows = lines(path, Timing, torn=True) if path.exists() else ()
+        return {timing.episode: timing.seconds for timing in rows}
 
     @cached_property
     def cells(self) -> dict[str, Cell]:
@@ -422,15 +422,15 @@ class RunFolder:
 
     @cached_property
     def own(self) -> own.OwnParts:
-        """What is kept of worlds and shifts of the user's own."""
+        """What the folder keeps of the user's own worlds and shifts."""
         return own.OwnParts(self.path)
 
     def scene(self, cell: Cell) -> Scene:
-        """The scene of a cell, to look at."""
+        """The scene of a cell, for reading only."""
         return self.own.scene(cell)
 
     def require_code(self) -> None:
-        """Checks that what is needed to play scenes of this run again is loaded."""
+        """Checks that the plugins needed to replay this run are loaded."""
         manifest = self.manifest
         check_plugins(self.path, manifest.plugins, manifest.shifts, manifest.selection.worlds)
 
@@ -463,7 +463,7 @@ class RunFolder:
         self._timings = timings.open("ab")
 
     def _drop_lone_timings(self, path: Path) -> None:
-        """Takes out what was timed and not kept: the run was killed between the two."""
+        """Removes timings without an episode, left when the run was killed between the two."""
         kept = {
             timing.episode: timing for timing in lines(path, Timing) if timing.episode in self.done
         }
@@ -479,8 +479,8 @@ class RunFolder:
 
 
 def _why_no_run(path: Path) -> str:
-    """What stands where a run was looked for, and what to name instead."""
-    within = sorted(found.parent for found in path.glob("*/manifest.json"))
+    """What is at the path where a run was expected, and which path to use instead."""
+    within = sorted(manifest.parent for manifest in path.glob("*/manifest.json"))
     if within:
         return f"name one of those in it, such as {' or '.join(map(str, within[-3:]))}"
     if path.is_dir():
@@ -496,12 +496,12 @@ def check_new(path: Path) -> None:
 
 
 class InMemoryStore:
-    """A run that is kept in memory only; the same to add to as a `RunFolder`."""
+    """A run in memory only; episodes are added to it as to a `RunFolder`."""
 
     def __init__(self) -> None:
         self.done: set[str] = set()
         self.kept: list[Record] = []
-        self.told: Told | None = None
+        self.told: EpisodeListener | None = None
 
     def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
         """Keeps finished episodes."""
@@ -511,7 +511,7 @@ class InMemoryStore:
             self.told(records, seconds)
 
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
-        """Keeps finished episodes that are written as JSON already."""
+        """Keeps finished episodes that are JSON already."""
         self.add([msgspec.json.decode(record, type=Record) for record in records], seconds)
 
     def records(self) -> Iterator[Record]:
@@ -524,7 +524,7 @@ class _Named(msgspec.Struct):
 
 
 def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[Manifest, Plan]:
-    """A manifest and its plan, in which a shift of a former version goes by `NAME@VERSION`.
+    """Renames each shift of a former version in a manifest and its plan to `NAME@VERSION`.
 
     A name alone in a run folder is the version that the manifest says; in this process it is the
     version of today. A suite without a version is one of before suites had versions: the first.
@@ -537,7 +537,8 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
     def stack(shifts: Stack) -> Stack:
         if shifts not in known:
             known[shifts] = tuple(
-                Applied(names.get(each.shift, each.shift), each.severity) for each in shifts
+                Applied(names.get(applied.shift, applied.shift), applied.severity)
+                for applied in shifts
             )
         return known[shifts]
 
@@ -553,14 +554,14 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
 
 
 def _cannot_write(path: Path, fault: OSError, what: str = "cannot write") -> str:
-    """What to say where a file of a run cannot be written; on a full disk, how to go on."""
+    """The message for a file of a run that cannot be written; on a full disk, how to resume."""
     go_on = ". What is there is kept: make room, and run the same command again"
     return f"{path}: {what} ({fault.strerror or fault}){go_on if fault.errno in NO_ROOM else ''}"
 
 
 def _suite(stored: str) -> str:
     name, changed, rest = stored.partition(" ")
-    known = {split_version(each)[0] for each in SUITES.names()}
+    known = {split_version(known_name)[0] for known_name in SUITES.names()}
     return f"{name}@1{changed}{rest}" if name in known else stored
 
 
@@ -568,8 +569,8 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
     """Checks that the run in a folder is the one that is asked for."""
     old, new = folder.manifest, manifest
     if old.plan_hash != new.plan_hash:
-        kept, asked = map(msgspec.structs.asdict, (old.selection, new.selection))
-        changed = [name for name in kept if kept[name] != asked[name]]
+        kept, wanted = map(msgspec.structs.asdict, (old.selection, new.selection))
+        changed = [name for name in kept if kept[name] != wanted[name]]
         what = ", ".join(changed) or "the shifts or worlds themselves have changed"
         raise UsageError(
             f"{folder.path} holds a run of another plan ({what}): resume it with its own "

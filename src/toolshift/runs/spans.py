@@ -26,12 +26,12 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, as_openai
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.run_folder import Record, Told
+from toolshift.runs.run_folder import EpisodeListener, Record
 
 SDK = "opentelemetry.sdk.trace"
 MISSING = "--otel needs OpenTelemetry: pip install 'toolshift[otel]'"
 OURS = "toolshift"
-"""Before the names of attributes that the conventions do not know."""
+"""The prefix of attributes that are not in the conventions."""
 EXPORTERS = "opentelemetry_traces_exporter"
 PROTOCOLS = {"grpc": "otlp_proto_grpc", "http/protobuf": "otlp_proto_http"}
 """The protocols of OTLP, and the exporter of each."""
@@ -40,7 +40,7 @@ BROKEN = ("crashed", "infrastructure", "budget")
 
 
 def set_up() -> None:
-    """Makes a tracer provider as the `OTEL_*` variables say, where the program has none.
+    """Makes a tracer provider from the `OTEL_*` variables, if the program has none.
 
     `OTEL_TRACES_EXPORTER` names the exporter ("otlp" where it is not set, or "console", "none"),
     `OTEL_EXPORTER_OTLP_PROTOCOL` its protocol; the rest is read by OpenTelemetry itself.
@@ -65,19 +65,19 @@ def set_up() -> None:
         raise UsageError(
             f"--otel: OpenTelemetry cannot read its OTEL_* variables: {fault}"
         ) from None
-    for each in _SENDERS:
-        provider.add_span_processor(each)
+    for running in _SENDERS:
+        provider.add_span_processor(running)
     trace.set_tracer_provider(provider)
 
 
 _SENDERS: list[Any] = []
-"""What sends the spans of the provider that was made here."""
+"""The span processors of the provider that was made here."""
 
 
 def _exporters() -> Iterator[tuple[Any, str]]:
     """Each exporter, and where it sends to."""
     names = [n.strip() for n in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(",")]
-    known = {each.name: each for each in entry_points(group=EXPORTERS)}
+    known = {entry.name: entry for entry in entry_points(group=EXPORTERS)}
     for name in names:
         if name not in ("none", ""):
             named = _protocol() if name == "otlp" else name
@@ -86,26 +86,26 @@ def _exporters() -> Iterator[tuple[Any, str]]:
 
 def _said(*variables: str) -> tuple[str, str]:
     """The first of some variables that is set, and its value; ("", "") where none is."""
-    found = ((each, os.environ.get(each, "").strip()) for each in variables)
-    return next((pair for pair in found if pair[1]), ("", ""))
+    settings = ((variable, os.environ.get(variable, "").strip()) for variable in variables)
+    return next((pair for pair in settings if pair[1]), ("", ""))
 
 
 def _protocol() -> str:
-    """The exporter that OTLP stands for."""
-    variable, found = _said("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-    if not found:
+    """The exporter for the chosen OTLP protocol."""
+    variable, protocol = _said("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    if not protocol:
         return PROTOCOLS["http/protobuf"]
-    if found not in PROTOCOLS:
-        raise UsageError(f"{variable}: {unknown('protocol', found, PROTOCOLS)}")
-    return PROTOCOLS[found]
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"{variable}: {unknown('protocol', protocol, PROTOCOLS)}")
+    return PROTOCOLS[protocol]
 
 
 def _place(name: str) -> str:
-    """Where an exporter sends to, as OpenTelemetry's variables say it."""
+    """The endpoint of an exporter, from OpenTelemetry's variables."""
     if name not in PROTOCOLS.values():
         return f"the exporter {name}"
-    _, found = _said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-    return found or f"http://localhost:{4317 if name == PROTOCOLS['grpc'] else 4318}"
+    _, endpoint = _said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    return endpoint or f"http://localhost:{4317 if name == PROTOCOLS['grpc'] else 4318}"
 
 
 def _exporter(name: str, known: Mapping[str, Any]) -> Any:
@@ -114,12 +114,12 @@ def _exporter(name: str, known: Mapping[str, Any]) -> Any:
     if name.startswith("otlp_"):
         package = f"opentelemetry-exporter-{name.replace('_', '-')}"
         raise UsageError(f"{MISSING}; this protocol is in {package}")
-    said = unknown("exporter", name, [*known, "otlp", "none"])
-    raise UsageError(f"OTEL_TRACES_EXPORTER: {said}")
+    message = unknown("exporter", name, [*known, "otlp", "none"])
+    raise UsageError(f"OTEL_TRACES_EXPORTER: {message}")
 
 
-def emitter(cells: Sequence[Cell]) -> Told | None:
-    """What makes spans of finished episodes."""
+def emitter(cells: Sequence[Cell]) -> EpisodeListener | None:
+    """The function that makes spans of finished episodes; None without a tracer provider."""
     if SDK not in sys.modules:  # whoever has set up a provider has imported it
         return None
     from opentelemetry import trace  # noqa: PLC0415  an extra
@@ -138,18 +138,18 @@ def emitter(cells: Sequence[Cell]) -> Told | None:
 
 
 def flush() -> None:
-    """Sends what still waits to be sent, where there is a tracer provider; says what was lost."""
+    """Sends what is still waiting, if there is a tracer provider; reports what was lost."""
     if SDK in sys.modules:
         from opentelemetry import trace  # noqa: PLC0415  an extra
 
         # One that is no SDK's has no such method.
         getattr(trace.get_tracer_provider(), "force_flush", bool)()
-    for each in _SENDERS:
-        each.tell()
+    for sender in _SENDERS:
+        sender.tell()
 
 
 class _Emitted:
-    """One episode on its way out."""
+    """Emits the spans of one episode."""
 
     def __init__(self, tracer: Any, record: Record, cell: Cell, took: float) -> None:
         self._tracer, self._record, self._cell = tracer, record, cell
@@ -175,7 +175,7 @@ class _Emitted:
             for number, step in enumerate(record.steps)
             if step.kind not in ("failure", "budget")
         ]
-        for _, turn in groupby(numbered, key=lambda each: each[1].turn):
+        for _, turn in groupby(numbered, key=lambda numbered_step: numbered_step[1].turn):
             self._turn(within, list(turn))
         if record.end in BROKEN:
             whole.set_attribute("error.type", record.end)
@@ -209,13 +209,13 @@ class _Emitted:
     def _graded(self) -> dict[str, Any]:
         grade = self._record.grade
         label = "void" if grade.void else "passed" if grade.passed else "failed"
-        found: dict[str, Any] = {"gen_ai.evaluation.name": "toolshift"}
+        attributes: dict[str, Any] = {"gen_ai.evaluation.name": "toolshift"}
         if not grade.void:  # says nothing of the agent
-            found["gen_ai.evaluation.score.value"] = float(grade.passed)
-        found["gen_ai.evaluation.score.label"] = label
+            attributes["gen_ai.evaluation.score.value"] = float(grade.passed)
+        attributes["gen_ai.evaluation.score.label"] = label
         if grade.cause:
-            found["gen_ai.evaluation.explanation"] = grade.cause
-        return found
+            attributes["gen_ai.evaluation.explanation"] = grade.cause
+        return attributes
 
     def _turn(self, within: Any, turn: list[tuple[str, Step]]) -> None:
         """A turn of the agent, and its calls."""
@@ -224,8 +224,8 @@ class _Emitted:
         if last.kind == "ask" and last.prose:
             reason = "stop"
         parts = [part for name, step in turn for part in _parts(name, step)]
-        said = {"role": "assistant", "parts": parts, "finish_reason": reason}
-        contents = {"gen_ai.output.messages": [said]}
+        message = {"role": "assistant", "parts": parts, "finish_reason": reason}
+        contents = {"gen_ai.output.messages": [message]}
         if reason != "tool_calls":
             contents["gen_ai.input.messages"] = self._asked()["gen_ai.input.messages"]
         attributes = {
@@ -270,16 +270,16 @@ class _Emitted:
         span.end(self._at)
 
     @staticmethod
-    def _contents(found: Mapping[str, Any]) -> dict[str, str]:
-        """Texts and data as attributes; none where the user wants no contents in spans."""
+    def _contents(contents: Mapping[str, Any]) -> dict[str, str]:
+        """Texts and data as attributes; none if the user wants no contents in spans."""
         wanted = os.environ.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
         if wanted.lower() in ("false", "no_content", "event_only"):
             return {}
-        return {name: one if isinstance(one, str) else _json(one) for name, one in found.items()}
+        return {name: one if isinstance(one, str) else _json(one) for name, one in contents.items()}
 
 
 def _parts(name: str, step: Step) -> list[dict[str, Any]]:
-    """What a step says, in the parts of a message."""
+    """A step as the parts of a message."""
     if step.prose:
         return [_text(step.said)]
     if step.kind == "call":
@@ -292,8 +292,8 @@ def _parts(name: str, step: Step) -> list[dict[str, Any]]:
     return [{"type": "tool_call", "id": name, "name": tool, "arguments": given}]
 
 
-def _text(said: str) -> dict[str, str]:
-    return {"type": "text", "content": said}
+def _text(content: str) -> dict[str, str]:
+    return {"type": "text", "content": content}
 
 
 def _definition(tool: Any) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 Object stores cannot append. So a run is made in a folder of this machine, and what it has finished
 is sent every few seconds as one more numbered part; once the run is complete its folder is sent
-whole, and the parts are deleted. A run that was stopped goes on from what is in the store, on any
-machine. In the store lie the files of a run folder and, until it is complete,
-`parts/NAME/NUMBER`.
+whole, and the parts are deleted. A stopped run resumes from the store, on any machine. In the store
+lie the files of a run folder and, until it is complete, `parts/NAME/NUMBER`.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from toolshift.core.terminal import say
 from toolshift.runs.run_folder import AHEAD
 
 SECONDS = 10.0
-"""Between two parts."""
+"""The least number of seconds between two parts."""
 GROWING = ("episodes.jsonl", "timings.jsonl", AHEAD)
-"""What is sent in parts; what was played ahead goes last, once its episodes are there."""
+"""The files that are sent in parts; prefetched episodes go last, after the episodes."""
 PARTS = "parts"
 PROBE = ".probe"
 TRIES = 3
@@ -49,7 +48,7 @@ class Store:
         except Exception as fault:  # of any store's own kind
             raise UsageError(f"--out {url}: {fault}") from None
         self.passing = "memory:" in url.lower()
-        """Whether it is gone with this process."""
+        """Whether its content is lost with this process."""
         self._here = isinstance(self._files, LocalFileSystem)
         self._warned = False
         self._root = str(root).rstrip("/")
@@ -60,7 +59,7 @@ class Store:
         self._last = 0.0
 
     def check(self) -> None:
-        """Checks that the store can be written, before hours are spent on what is to go there."""
+        """Checks that the store can be written before a long run starts."""
         names = self._asked(self._names, "cannot be read")
         if names and not {"manifest.json", PARTS} & set(names):
             raise UsageError(f"{self.url} is not empty and holds no run: name another place")
@@ -72,12 +71,12 @@ class Store:
         self._asked(probe, "cannot be written")
 
     def bring(self, folder: Path) -> None:
-        """Brings what the store has into an empty folder."""
+        """Downloads what the store has into an empty folder."""
         names = self._asked(self._names, "cannot be read")
         self._asked(lambda: self._bring(folder, names), "cannot be read")
 
     def stream(self, folder: Path, now: bool = False) -> None:
-        """Sends what is new, as a part, where the last one is some seconds ago.
+        """Sends what is new as a part, if the last part is some seconds old.
 
         A store that cannot be reached for a while is no fault: what was not sent goes with the
         next part.
@@ -116,8 +115,8 @@ class Store:
         self._files.invalidate_cache()
         if not self._files.exists(self._root):
             return []
-        found = [_last(each) for each in self._files.ls(self._root, detail=False)]
-        return [name for name in found if name != PROBE]
+        names = [_last(path) for path in self._files.ls(self._root, detail=False)]
+        return [name for name in names if name != PROBE]
 
     def _bring(self, folder: Path, names: list[str]) -> None:
         for name in names:
@@ -128,13 +127,13 @@ class Store:
             parts = self._of(name)
             if name not in names and parts:
                 with (folder / name).open("wb") as file:
-                    for each in parts:
-                        file.write(self._files.cat_file(each))
+                    for part in parts:
+                        file.write(self._files.cat_file(part))
                 self._know(folder / name)
-            self._parts[name] = max((int(_last(each)) for each in parts), default=0)
+            self._parts[name] = max((int(_last(part)) for part in parts), default=0)
 
     def _know(self, path: Path) -> None:
-        """Notes that the store has a file as it is here, so that it is not sent back."""
+        """Marks a file as already in the store, so that it is not uploaded again."""
         if path.name in GROWING:
             self._sent[path.name], self._heads[path.name] = _size(path), _head(path)
         else:
@@ -196,7 +195,7 @@ class Store:
         return "/".join((self._root, *names))
 
     def _asked(self, what: Callable[[], T], failed: str) -> T:
-        """Asks the store, some times where it fails."""
+        """Calls the store, with retries."""
         for left in reversed(range(TRIES)):
             try:
                 return what()
@@ -204,14 +203,14 @@ class Store:
                 raise
             except Exception as fault:  # of any store's own kind
                 if not left:
-                    said = f"{type(fault).__name__}: {fault}"
-                    raise UsageError(f"{self.url} {failed} ({said})") from None
+                    reason = f"{type(fault).__name__}: {fault}"
+                    raise UsageError(f"{self.url} {failed} ({reason})") from None
                 time.sleep(0.2)
         raise AssertionError("unreachable")
 
 
 def _head(path: Path) -> bytes:
-    """The first line of a file, by which it is known to be the same one; nothing without one."""
+    """The first line of a file, which identifies it; empty if there is none."""
     if not path.exists():
         return b""
     with path.open("rb") as file:
@@ -219,7 +218,7 @@ def _head(path: Path) -> bytes:
 
 
 def _mark(path: Path) -> tuple[int, int]:
-    """What tells whether a file has changed."""
+    """A fingerprint that changes when a file changes."""
     seen = path.stat()
     return seen.st_size, seen.st_mtime_ns
 

@@ -2,8 +2,8 @@
 
 Scripted agents play in plan order, so their results are the same bytes however many processes
 take part. An agent whose own code raises has failed, and is scored so: what breaks it may be the
-shift. Only on the very first turn of a run is it taken for a mistake in setting it up, and said as
-one. An agent reports what is not its doing by `Reply.failure`.
+shift. Only on the very first turn of a run is it treated as a mistake in the set-up. An agent
+reports a failure of its infrastructure by `Reply.failure`.
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ def _run_cells(
         if contestant in scripted:
             continue
         left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
-        for one in _answering(contestant, left, fresh=len(left) == len(cells)):
-            store.add([one[0]], [one[1]])
+        for record, seconds in _answering(contestant, left, fresh=len(left) == len(cells)):
+            store.add([record], [seconds])
             watch(1)
 
 
 def play(
     contestant: Contestant, cell: Cell, scene: Scene | None = None, fresh: bool = True
 ) -> Record:
-    """Runs one episode; `fresh` says that the agent has never been seen to work."""
+    """Runs one episode; `fresh` says that the agent has not completed a turn yet."""
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
         return play_scripted(agent, cell, scene, contestant.judge, contestant.max_repeats)[0]
@@ -111,7 +111,9 @@ def _scripted(
     tasks: dict[str, list[Cell]] = {}
     for cell in cells:
         tasks.setdefault(cell.lineage, []).append(cell)
-    todo = ((cell, c) for those in tasks.values() for cell in those for c in contestants)
+    todo = (
+        (cell, c) for cells_of_task in tasks.values() for cell in cells_of_task for c in contestants
+    )
     left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
     chunks = iter(lambda: list(islice(left, CHUNK)), [])
     several = workers > 1 or executor != "process"
@@ -158,7 +160,7 @@ def play_scripted(
 
 
 class _Stopped(Exception):
-    """The study ends while this episode is going on."""
+    """The study was stopped during this episode."""
 
 
 class _Conversation:
@@ -224,7 +226,7 @@ def _conversation(
 
 
 def _first_turn(agent: Any, fault: BaseException) -> str:
-    """What to say of an agent that fails on the very first turn: it was made wrongly."""
+    """The message for an agent that fails on its very first turn: its set-up is wrong."""
     agent = agent.inner if isinstance(agent, SeparateAgent) else agent
     if isinstance(agent, CallableAgent):
         code, how = agent.function, "it is called with (messages, tools)"
@@ -233,11 +235,11 @@ def _first_turn(agent: Any, fault: BaseException) -> str:
     if isinstance(agent, BatchAgent):
         code = agent.reply_batch
         how = "its reply_batch is called with a list of turns and returns as many replies"
-    said = f"agent {agent.name} raised on its first turn: {described(fault)}"
+    message = f"agent {agent.name} raised on its first turn: {described(fault)}"
     place = "" if place_of(fault) else defined_at(code)
     return (
-        f"{placed(said, place)}; {how}, and a reply is a string, an OpenAI assistant message or a "
-        "toolshift.Reply"
+        f"{placed(message, place)}; {how}, and a reply is a string, an OpenAI assistant message or "
+        "a toolshift.Reply"
     )
 
 
@@ -286,21 +288,21 @@ def _collect(
     stop: threading.Event,
     threads: list[threading.Thread],
 ) -> Iterator[Done]:
-    """Passes on what ends; after a fault, first what the other threads are about to finish."""
+    """Yields finished episodes; after a fault, waits for those that other threads are finishing."""
     fault: BaseException | None = None
     received = 0
     try:
         while received < count and (fault is None or any(t.is_alive() for t in threads)):
             try:
-                one = ended.get(timeout=0.5)
+                item = ended.get(timeout=0.5)
             except queue.Empty:
                 continue
-            if isinstance(one, BaseException):
-                fault = fault or one
+            if isinstance(item, BaseException):
+                fault = fault or item
                 stop.set()
             else:
                 received += 1
-                yield one
+                yield item
     finally:
         stop.set()
     if fault is not None:
@@ -323,16 +325,16 @@ def _lockstep(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterato
             if isinstance(agent, Releases):
                 agent.release()
             return
-        for one, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
-            one.take(reply)
+        for running, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
+            running.take(reply)
         fresh = False
-        yield from (one.finish() for one in alive if one.episode.end)
-        alive = [one for one in alive if not one.episode.end]
+        yield from (running.finish() for running in alive if running.episode.end)
+        alive = [running for running in alive if not running.episode.end]
 
 
 def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
     """A function for each turn, which returns its reply or raises what the agent raised."""
-    turns = [one.episode.observation for one in alive]
+    turns = [running.episode.observation for running in alive]
     try:
         with own_code():
             replies = list(finished(agent.reply_batch(turns)))
@@ -342,7 +344,7 @@ def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list
         if first:
             raise UsageError(_first_turn(agent, broken.fault)) from broken.fault
         if len(alive) > 1:  # one by one, for the others are not to blame
-            return [reply for one in alive for reply in _replies(agent, [one], first=False)]
+            return [reply for running in alive for reply in _replies(agent, [running], first=False)]
         return [partial(_raise, broken.fault)]
     return [partial(_same, reply) for reply in replies]
 
@@ -376,7 +378,7 @@ def _record(agent: str, cell: Cell, episode: Episode, reading: bool = False) -> 
 
 
 def _bytes_read(scene: Scene, steps: Sequence[Any]) -> int:
-    """Bytes of all the prompts of a conversation; every turn sends the whole of it again."""
+    """Bytes of all prompts of a conversation; every turn sends all of it again."""
     tools = len(JSON.encode([*map(as_openai, scene.tools), *PROTOCOL_TOOLS]))
     total = so_far = 0
     for message in messages(scene, steps):

@@ -1,4 +1,4 @@
-"""Suites: named selections of worlds, tasks and shifts, and how they are asked for."""
+"""Suites: named selections of worlds, tasks and shifts, and how to request them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Arm(msgspec.Struct, frozen=True):
 
 
 MAX_COUNT = 10**7
-"""Tasks, trials or seeds of one run, whose plan is held in memory."""
+"""The most tasks, trials or seeds of one run, since its plan is held in memory."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -118,11 +118,11 @@ def _plain(name: str, value: object) -> object:
     """A value as msgspec reads it; a single name or number becomes a list of one."""
     if name == "worlds":
         several = isinstance(value, Iterable) and not isinstance(value, str)
-        return [_world(each) for each in (value if several else [value])]  # type: ignore[attr-defined]
+        return [_world(item) for item in (value if several else [value])]  # type: ignore[attr-defined]
     if name not in ("worlds", "kinds", "shifts", "without", "severities"):
         return whole(value)
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [whole(each) for each in value]
+        return [whole(item) for item in value]
     return [whole(value)]
 
 
@@ -240,7 +240,7 @@ SUITES: Registry[Suite] = Registry("suite", {}, "toolshift.suites", OURS)
 def find_suite(name: str) -> Suite:
     """The suite of this name: `quick` for the version of today, `quick@1` for version 1."""
     suites = SUITES.all()
-    today = {split_version(each)[0]: suite for each, suite in reversed(suites.items())}
+    today = {split_version(version)[0]: suite for version, suite in reversed(suites.items())}
     known = {**suites, **today}
     if name not in known:
         lab = f" ({IN_THE_LAB})" if split_version(name)[0] in today and "@" in name else ""
@@ -248,54 +248,67 @@ def find_suite(name: str) -> Suite:
     return known[name]
 
 
-def select(asked: Selection) -> ResolvedSelection:
-    """Turns a suite and the changes to it into what they stand for."""
-    base = find_suite(asked.suite)
-    check_entities(asked.pool, asked.size)
-    tasks = base.tasks if asked.tasks is None else asked.tasks
-    for what, number in (("tasks", tasks), ("trials", asked.trials), ("seeds", asked.seeds)):
+def select(selection: Selection) -> ResolvedSelection:
+    """Resolves a suite and the changes to it."""
+    base = find_suite(selection.suite)
+    check_entities(selection.pool, selection.size)
+    tasks = base.tasks if selection.tasks is None else selection.tasks
+    for what, number in (
+        ("tasks", tasks),
+        ("trials", selection.trials),
+        ("seeds", selection.seeds),
+    ):
         if number < 1:
             raise UsageError(f"{what} must be at least 1, not {number}")
         if number > MAX_COUNT:
             raise UsageError(f"{what} must be at most {MAX_COUNT:,}, not {number:,}")
-    if asked.max_repeats < 0 or asked.max_repeats == 1:
-        raise UsageError(f"max_repeats must be 0 (no limit) or at least 2, not {asked.max_repeats}")
-    worlds = tuple(dict.fromkeys(map(stored_name, asked.worlds or base.worlds)))
-    _check_worlds(asked, worlds)
-    severities = asked.severities or ((2,) if asked.shifts else base.severities)
-    later = () if asked.shifts else base.without
-    without = {find_shift(each).base for name in asked.without for each in _names(name)}
+    if selection.max_repeats < 0 or selection.max_repeats == 1:
+        raise UsageError(
+            f"max_repeats must be 0 (no limit) or at least 2, not {selection.max_repeats}"
+        )
+    worlds = tuple(dict.fromkeys(map(stored_name, selection.worlds or base.worlds)))
+    _check_worlds(selection, worlds)
+    severities = selection.severities or ((2,) if selection.shifts else base.severities)
+    later = () if selection.shifts else base.without
+    without = {find_shift(barred).base for name in selection.without for barred in _names(name)}
     held_out = without | set(later)
-    arms = (arm for text in asked.shifts or base.shifts for arm in read_arms(text, severities))
-    changed = (asked.worlds, asked.kinds, asked.shifts, without, asked.severities, asked.tasks)
+    arms = (arm for text in selection.shifts or base.shifts for arm in read_arms(text, severities))
+    changed = (
+        selection.worlds,
+        selection.kinds,
+        selection.shifts,
+        without,
+        selection.severities,
+        selection.tasks,
+    )
     return ResolvedSelection(
         suite=f"{base.name} (changed)" if any(changed) else base.name,
         worlds=worlds,
-        kinds=asked.kinds,
+        kinds=selection.kinds,
         tasks=tasks,
         arms=_distinct(
             arm
             for arm in arms
             if held_out.isdisjoint(find_shift(applied.shift).base for applied in arm.shifts)
         ),
-        rotate=base.rotate and not asked.shifts,
-        placebo=asked.placebo,
-        trials=asked.trials,
-        seeds=tuple(range(asked.seed, asked.seed + asked.seeds)),
-        pool=asked.pool,
-        size=asked.size,
-        max_repeats=asked.max_repeats,
+        rotate=base.rotate and not selection.shifts,
+        placebo=selection.placebo,
+        trials=selection.trials,
+        seeds=tuple(range(selection.seed, selection.seed + selection.seeds)),
+        pool=selection.pool,
+        size=selection.size,
+        max_repeats=selection.max_repeats,
     )
 
 
-def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
+def _check_worlds(selection: Selection, worlds: tuple[str, ...]) -> None:
     """Checks the kinds and the seeds of a selection against its worlds."""
-    found = [find_world(name) for name in worlds]
-    known = {kind for world in found for kind in world.kinds}
-    for kind in asked.kinds:
+    drawn = [find_world(name) for name in worlds]
+    known = {kind for world in drawn for kind in world.kinds}
+    for kind in selection.kinds:
         if kind not in known:
             raise UsageError(unknown("task kind", kind, known))
-    for world in found if asked.seeds > 1 else ():
+    for world in drawn if selection.seeds > 1 else ():
         if world.counts:
             raise UsageError(
                 f"the tasks of {world.name} are given, so another seed has the same ones: use "
@@ -304,7 +317,7 @@ def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
 
 
 def check_entities(pool: str, size: int) -> None:
-    """Checks what entities are asked for."""
+    """Checks the requested pool and size of entities."""
     if pool not in POOLS:
         raise UsageError(unknown("pool", pool, POOLS))
     if size < 10:
@@ -345,13 +358,13 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
 
 
 def _repeated(stack: Stack) -> str:
-    """A shift that stands twice in a stack; "" where none does."""
+    """A shift that is twice in a stack; "" if there is none."""
     names = [find_shift(applied.shift).base for applied in stack]
     return next((name for name in names if names.count(name) > 1), "")
 
 
 def _distinct(arms: Iterable[Arm]) -> tuple[Arm, ...]:
-    """The arms without those that are an earlier one again."""
+    """The arms without duplicates."""
     first: dict[tuple[Stack, int], Arm] = {}
     for arm in arms:
         first.setdefault((as_applied(arm.shifts), arm.tasks), arm)
@@ -359,15 +372,18 @@ def _distinct(arms: Iterable[Arm]) -> tuple[Arm, ...]:
 
 
 def as_applied(stack: Stack) -> Stack:
-    """A stack as it acts: a shift that is made from a file is the same at every severity."""
+    """Normalises a stack: a shift made from a file is the same at every severity."""
     return tuple(
-        Applied(each.shift, 0 if find_shift(each.shift).file else each.severity) for each in stack
+        Applied(applied.shift, 0 if find_shift(applied.shift).file else applied.severity)
+        for applied in stack
     )
 
 
 def _deepest_first(stack: Stack) -> Stack:
     """The order in which shifts are applied, whatever the order they were named in."""
-    return tuple(sorted(stack, key=lambda each: (find_shift(each.shift).order, each.shift)))
+    return tuple(
+        sorted(stack, key=lambda applied: (find_shift(applied.shift).order, applied.shift))
+    )
 
 
 def read_stack(text: str) -> Stack:
@@ -382,16 +398,16 @@ def read_stack(text: str) -> Stack:
 
 def _names(raw: str) -> list[str]:
     if raw == "all":
-        return [name for name, found in shifts().items() if found.tier != "none"]
+        return [name for name, shift in shifts().items() if shift.tier != "none"]
     if raw in TIERS:
-        return [name for name, found in shifts().items() if found.tier == raw]
+        return [name for name, shift in shifts().items() if shift.tier == raw]
     return [find_shift(raw).name]
 
 
 def _severities(name: str, severities: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of a shift that names none."""
+    """The severities of a shift that names none."""
     has = find_shift(name).severities
-    return tuple(each for each in severities if each in has) or has
+    return tuple(severity for severity in severities if severity in has) or has
 
 
 def _severity(text: str, where: str) -> int:
@@ -413,8 +429,8 @@ def read_task(
     world, rest = split_task(task)
     world = stored_name(world)
     kind, _, index = rest.partition("/")
-    found = find_world(world)
-    kinds, ids = found.kinds, found.task_ids.get(kind, ())
+    source = find_world(world)
+    kinds, ids = source.kinds, source.task_ids.get(kind, ())
     if not kind or kind not in kinds:
         raise UsageError(unknown("task kind", kind, kinds))
     place = _place(f"{world}/{kind}", index, ids)

@@ -46,12 +46,12 @@ def check_plugins(
 
 
 def check_shifts(run: Path, plugins: tuple[str, ...], shifts: Iterable[str]) -> None:
-    """Checks that it is known what the shifts of a run declare, which its report needs."""
+    """Checks that the declarations of a run's shifts are known, which its report needs."""
     _refuse(run, plugins, [f"shift {name!r}" for name in shifts if not _known(name)])
 
 
 def _refuse(run: Path, plugins: tuple[str, ...], lacking: list[str]) -> None:
-    """Says what is not loaded, if anything, and how to load it."""
+    """Raises an error that names what is not loaded, and how to load it."""
     if not lacking:
         return
     what = ", ".join(lacking)

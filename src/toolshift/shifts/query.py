@@ -168,7 +168,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 def say(scene: Scene, texts: list[str]) -> Change:
-    """The change that puts these texts in the user's mouth."""
+    """The change that replaces the user's requests with these texts."""
     if texts == [ask.text for ask in scene.asks]:
         raise NotApplicable("no request of this scene can be said in this way")
     return Change(

@@ -1,4 +1,4 @@
-"""What the training code does to fixed conversations, so that a change of it can be told.
+"""What the training code does to fixed conversations, so that a change of it is noticed.
 
 Two short conversations are written out and tokenized as in a run, and go through the loss of SFT or
 the log-probabilities of GRPO, forward and back, on a tiny model with random weights. Moving or

@@ -392,7 +392,7 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
         return self._voice
 
     def forget(self) -> None:
-        """Drops what the voice keeps between turns; where it speaks in graphs, their room stays."""
+        """Clears cached keys and values; captured graphs keep their memory."""
         if self._voice is not None:
             self._voice.forget(keep_room=True)
 

@@ -200,7 +200,7 @@ def _earlier(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         raise UsageError(
             f"{file}, which says what the run was asked for, is missing or damaged, so it cannot "
-            "be gone on with: choose another folder"
+            "be resumed: choose another folder"
         ) from None
     return found
 

@@ -1,4 +1,4 @@
-"""Following a stream of calls: what drifts while an agent works, in constant memory.
+"""Watches a stream of calls for drift while an agent works, in constant memory.
 
 watch.py               what drifts in a stream
 sequential.py          has a rate gone up? with a stated rate of false alarms

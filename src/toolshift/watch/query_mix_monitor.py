@@ -1,4 +1,4 @@
-"""Has the mix of what users ask moved? Sequential tests over features, in constant memory.
+"""Detects changes in the mix of what users ask. Sequential tests over features, in constant memory.
 
 What is asked is seen in units: a conversation, or ten calls of one where it has more. A unit has a
 set of features: the tools that were called, the forms of their arguments, or the words of what was
@@ -22,12 +22,12 @@ TRACKED = 16
 MAX_FEATURES = 4_096
 """Different features that are remembered while learning."""
 MAX_WORDS = 200
-"""Words of one text that are read."""
+"""The most words of one text that are read."""
 UNIT = 10
-"""Calls that are one unit at most."""
+"""The most calls in one unit."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 NEW: Hashable = ("new",)
-"""Stands for whatever was not met while learning."""
+"""The label for features that were not seen while learning."""
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -69,15 +69,15 @@ class MixMonitor:
         self.watching = False
 
     def add(self, features: Iterable[Hashable]) -> Moved | None:
-        """Takes one unit."""
-        those = dict.fromkeys(features)  # in their order, so that ties are settled alike each time
+        """Adds one unit."""
+        unit = dict.fromkeys(features)  # in their order, so that ties are settled alike each time
         if self.watching:
-            return self._watch(those)
+            return self._watch(unit)
         if 2 * self._count < self._learn:
             room = len(self._met) < MAX_FEATURES
-            self._met.update(one for one in those if room or one in self._met)
+            self._met.update(feature for feature in unit if room or feature in self._met)
         else:
-            self._take(those)
+            self._take(unit)
         self._count += 1
         if self._count >= self._learn:
             self._end_learning()
@@ -98,8 +98,10 @@ class MixMonitor:
         return new > self._newness * len(features)
 
     def _end_learning(self) -> None:
-        each = self._run_length * len(self._learned)
-        tests = ((place, one.limit, one.test(each)) for place, one in self._learned.items())
+        share = self._run_length * len(self._learned)
+        tests = (
+            (place, watched.limit, watched.test(share)) for place, watched in self._learned.items()
+        )
         self._tests = [(*place, limit, test) for place, limit, test in tests if test is not None]
         self._learned = {}
         self.watching = True
@@ -114,9 +116,9 @@ class MixMonitor:
 
 def words_of(text: str) -> tuple[str, ...]:
     """The words of what was asked, of at least three letters, in lower case."""
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for match in _WORD.finditer(text[: 40 * MAX_WORDS]):
-        found.setdefault(match[0].lower())
-        if len(found) == MAX_WORDS:
+        words.setdefault(match[0].lower())
+        if len(words) == MAX_WORDS:
             break
-    return tuple(found)
+    return tuple(words)

@@ -1,4 +1,4 @@
-"""Has a rate gone up? A sequential test with a stated rate of false alarms, in constant memory.
+"""Detects a rise of a rate: a sequential test with a stated false-alarm rate, in constant memory.
 
 Errors and slow calls come in runs, so the chance of the next depends on the last one. A rate is
 therefore learned twice: after an observation that was no hit, and after one that was. `limits` are
@@ -27,7 +27,7 @@ import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at the
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 """The higher rates, as odds relative to those of the limit."""
 CONFIDENCE = 0.99
-"""Of the limit of what was learned."""
+"""The confidence of the limit of what was learned."""
 SLOWEST = 0.9
 """The quantile of the learned times above which a call counts as slow."""
 MAX_LIMIT = 0.9
@@ -35,7 +35,7 @@ MAX_LIMIT = 0.9
 UNKNOWN = 0.8
 """The chance of a hit after a hit where none was learned: runs of five on average are no drift."""
 MAX_AFTER = 0.9
-"""The most that is allowed to it whatever was learned, so that a failure of all calls is told."""
+"""The highest such chance that is ever assumed, so that a failure of all calls is detected."""
 MAX_FORMS = 256
 """Different forms of results that are remembered while learning."""
 
@@ -66,7 +66,7 @@ class RateTest:
         self.count = self.hits = 0
 
     def add(self, hit: bool) -> bool:
-        """Takes one observation; whether the rate has risen.
+        """Adds one observation; returns whether the rate has risen.
 
         `count` and `hits` are of the observations since the rise probably began.
         """
@@ -205,8 +205,8 @@ class LatencyMonitor(RateMonitor):
         count = len(self._times)
         place = min(ceil(SLOWEST * count), count)
         self.slow = sorted(self._times)[place - 1]
-        for each in self._times:
-            self._learned.add(each > self.slow)
+        for seconds in self._times:
+            self._learned.add(seconds > self.slow)
         self._times = []
         limit = float(scipy.stats.beta.ppf(CONFIDENCE, count - place + 1, place))
         return limit, self._learned.test(self._run_length, limit)
@@ -262,9 +262,9 @@ def form_of(value: Any, depth: int = 0) -> Hashable:
     if isinstance(value, Mapping):
         if depth >= _DEEPEST:
             return "object"
-        return tuple(sorted((str(key), form_of(one, depth + 1)) for key, one in value.items()))
+        return tuple(sorted((str(key), form_of(item, depth + 1)) for key, item in value.items()))
     if isinstance(value, list):
-        return ("list", frozenset(form_of(one, depth + 1) for one in value[:_ITEMS]))
+        return ("list", frozenset(form_of(item, depth + 1) for item in value[:_ITEMS]))
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return type(value).__name__
     return "number"

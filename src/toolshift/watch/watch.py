@@ -1,4 +1,4 @@
-"""Watching a stream: what drifts while an agent works, in constant memory.
+"""Watches a stream for drift while an agent works, in constant memory.
 
     watcher = Watcher(every=100_000, lock=read_lock(path))
     for event in events:
@@ -36,12 +36,12 @@ EVERY = 100_000
 MAX_TOOLS = 2_000
 """Tools that are watched; the calls of others are counted."""
 MAX_LISTS = 64
-"""Different lists of tools that are told from one another."""
+"""The most different lists of tools that are remembered."""
 MAX_TOLD = 10_000
-"""Changes of tools that are remembered, so that each is told once."""
+"""The most changes of tools that are remembered, so that each is reported once."""
 _TESTS = 6
 _NEW_WORDS = 0.5
-"""A text of which more than this share of the words was not met is of a new kind."""
+"""A text is of a new kind if more than this share of its words was not seen before."""
 
 
 class Alarm(msgspec.Struct, frozen=True):
@@ -101,16 +101,18 @@ class Watcher:
 
     @property
     def watching(self) -> int:
-        """Of how many tools something is watched, and no longer only learned."""
-        return sum(any(one.watching for one in each) for each in self._tools.values())
+        """The number of tools that are watched after the learning phase."""
+        return sum(
+            any(monitor.watching for monitor in monitors) for monitors in self._tools.values()
+        )
 
     @property
     def tools(self) -> int:
-        """Of how many tools there were calls."""
+        """The number of tools that were called."""
         return len(self._tools)
 
     def observe(self, event: Event) -> list[Alarm]:
-        """Takes one event."""
+        """Processes one event."""
         self.events += 1
         if isinstance(event, Called):
             return self._called(event)
@@ -119,7 +121,7 @@ class Watcher:
         return list(self._shown(event))
 
     def tell_again(self) -> None:
-        """Forgets which drift of the tools was told, as after a baseline that nobody was told of.
+        """Forgets which drift was reported, as after a baseline that nobody saw.
 
         What was learned is kept.
         """
@@ -140,12 +142,12 @@ class Watcher:
             yield self._mix_alarm("words", moved)
 
     def _mixed(self) -> Iterator[Alarm]:
-        """Ends a unit of calls: which tools there were, and with arguments of which forms."""
+        """Ends a unit of calls: adds their tools and the forms of their arguments."""
         unit, self._unit = self._unit, []
-        if moved := self._mixes["tools"].add(self._kept_name(each.tool) for each in unit):
+        if moved := self._mixes["tools"].add(self._kept_name(call.tool) for call in unit):
             yield self._mix_alarm("tools", moved)
-        told = [self._kept_form(each) for each in unit if each.arguments is not None]
-        if told and (moved := self._mixes["arguments"].add(told)):
+        forms = [self._kept_form(call) for call in unit if call.arguments is not None]
+        if forms and (moved := self._mixes["arguments"].add(forms)):
             yield self._mix_alarm("arguments", moved)
 
     def _kept_name(self, tool: str) -> str:
@@ -182,45 +184,47 @@ class Watcher:
             tells = f"{tool} called" if tool else f"the word {feature!r}"
         if moved.absent:
             tells = f"no longer {tells}"
-        said = (
+        sentence = (
             f"what is asked has moved: {tells} in {moved.hits} of the last {moved.count} "
             f"conversations, at most {moved.limit:.1%} when learned"
         )
         rate = moved.hits / moved.count
-        return Alarm("query_mix", tool, "query", said, self.events, moved.limit, rate, moved.count)
+        return Alarm(
+            "query_mix", tool, "query", sentence, self.events, moved.limit, rate, moved.count
+        )
 
     # -- calls -------------------------------------------------------------------------------------
 
     def _called(self, event: Called) -> list[Alarm]:
         self.calls += 1
-        name, found = event.tool, []
+        name, alarms = event.tool, []
         kept = self._kept_name(name)
         if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
             self._named.add(name)
-            said = f"{name}: a call of a tool that is not among those that are known"
-            found.append(Alarm("unknown_tool", name, "action", said, self.events))
+            sentence = f"{name}: a call of a tool that is not among those that are known"
+            alarms.append(Alarm("unknown_tool", name, "action", sentence, self.events))
         monitors = self._tools.get(kept)
         if monitors is None:
             if len(self._tools) >= MAX_TOOLS:
                 self.unwatched += 1
-                return found
+                return alarms
             how = (self._learn, self._run_length)
             monitors = (RateMonitor(*how), LatencyMonitor(*how), FormMonitor(*how))
             self._tools[kept] = monitors
         errors, latency, forms = monitors
         if event.ok is not None and (rise := errors.add(not event.ok)):
-            found.append(self._rate_alarm("errors_up", name, rise))
+            alarms.append(self._rate_alarm("errors_up", name, rise))
         if event.ms is not None:
             slow = latency.slow
             if rise := latency.add(event.ms):
-                found.append(self._rate_alarm("latency_up", name, rise, slow))
-        told = event.ok is not False and event.result is not None
-        if told and (rise := forms.add(form_of(event.result))):
-            found.append(self._rate_alarm("result_format", name, rise))
+                alarms.append(self._rate_alarm("latency_up", name, rise, slow))
+        has_result = event.ok is not False and event.result is not None
+        if has_result and (rise := forms.add(form_of(event.result))):
+            alarms.append(self._rate_alarm("result_format", name, rise))
         self._unit.append(event)
         if len(self._unit) == UNIT:
-            found += self._mixed()
-        return found
+            alarms += self._mixed()
+        return alarms
 
     def _rate_alarm(self, kind: str, tool: str, rise: Rise, slow: float = 0.0) -> Alarm:
         limit, hits, count = rise
@@ -232,14 +236,16 @@ class Watcher:
         }[kind]
         of = "endings" if kind == "refusals_up" else "calls"
         lead = f"{tool}: " if tool else ""
-        said = f"{lead}{what}: {hits} of the last {count} {of}, at most {limit:.1%} when learned"
+        sentence = (
+            f"{lead}{what}: {hits} of the last {count} {of}, at most {limit:.1%} when learned"
+        )
         dimension = "domain" if kind == "refusals_up" else "observation"
-        return Alarm(kind, tool, dimension, said, self.events, limit, hits / count, count)
+        return Alarm(kind, tool, dimension, sentence, self.events, limit, hits / count, count)
 
     # -- tools -------------------------------------------------------------------------------------
 
     def _shown(self, event: Shown) -> Iterator[Alarm]:
-        """What differs from the tools that are known; every change is told once."""
+        """The differences from the known tools; every change is reported once."""
         if event in self._lists or not event.tools:
             return
         self._lists = [*self._lists[-MAX_LISTS + 1 :], event]
@@ -264,15 +270,20 @@ class Watcher:
         self._named |= set(_documents(now))
         self._carry_over(lock, report.events, now)
         today = _documents(now)
-        for each in report.events:
-            if self._is_news(each, today):
-                said = each.sentence
+        for change in report.events:
+            if self._is_news(change, today):
+                sentence = change.sentence
                 yield Alarm(
-                    "tools_changed", each.tool, each.dimension, said, self.events, drift=each
+                    "tools_changed",
+                    change.tool,
+                    change.dimension,
+                    sentence,
+                    self.events,
+                    drift=change,
                 )
 
     def _is_news(self, event: DriftEvent, today: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Whether a change was not told yet, of a tool that is defined as it is today.
+        """Whether a change of a tool as it is defined today was not reported yet.
 
         The same change is met again wherever a list differs from earlier ones in other tools, as
         where each conversation shows a few of many.
@@ -288,16 +299,16 @@ class Watcher:
         return True
 
     def _incomparable(self, fault: UsageError) -> Iterator[Alarm]:
-        """What is told once of lists in which two tools have one name, or one has none."""
-        said = f"a list of tools cannot be compared with another: {fault}"
-        if said not in self._faults and len(self._faults) < MAX_LISTS:
-            self._faults.add(said)
-            yield Alarm("tools_changed", "", "action", said, self.events)
+        """Reports once that a list has two tools of one name, or one without a name."""
+        sentence = f"a list of tools cannot be compared with another: {fault}"
+        if sentence not in self._faults and len(self._faults) < MAX_LISTS:
+            self._faults.add(sentence)
+            yield Alarm("tools_changed", "", "action", sentence, self.events)
 
     def _carry_over(
         self, lock: Lock, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Keeps what was learned of tools that certainly have another name today (`successors`).
+        """Keeps what was learned about tools that certainly have another name today (`successors`).
 
         Not where a tool of today has the old name: calls by that name are then of two tools.
         """
@@ -306,19 +317,19 @@ class Watcher:
             self._same.clear()
         for name in names & self._same.keys():
             del self._same[name]  # it may stand for another tool than in the list before
-        renamed = {each.tool for each in events if each.kind == "tool_renamed"} - names
+        renamed = {event.tool for event in events if event.kind == "tool_renamed"} - names
         if not renamed:
             return
         today = Today(from_mcp(lock.documents), now)
         for old in renamed:
-            found = today.successor(old)
-            if found is not None and found.tool not in self._known:
-                params = {new: was for was, new in found.params.items() if new != was}
-                self._same[found.tool] = _Renamed(old, params)
+            successor = today.successor(old)
+            if successor is not None and successor.tool not in self._known:
+                params = {new: was for was, new in successor.params.items() if new != was}
+                self._same[successor.tool] = _Renamed(old, params)
 
 
 class _Renamed(msgspec.Struct, frozen=True):
-    """What a tool of today was called first, and those of its parameters that have other names."""
+    """The first name of a tool, and the parameters of it that were renamed."""
 
     old: str
     params: dict[str, str]
@@ -326,7 +337,7 @@ class _Renamed(msgspec.Struct, frozen=True):
 
 def _keys(form: Any) -> str:
     """The keys of a form, as words."""
-    keys = [str(one[0]) for one in form if isinstance(one, tuple)] if form else []
+    keys = [str(key[0]) for key in form if isinstance(key, tuple)] if form else []
     return ", ".join(keys) or "no arguments"
 
 
@@ -337,14 +348,20 @@ def _unshown(lock: Lock, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     its name otherwise, and so does one that others have been merged with.
     """
     names, known = _documents(shown).keys(), _documents(lock.documents)
-    absent = [one for name, one in known.items() if name not in names]
+    absent = [tool for name, tool in known.items() if name not in names]
     if names <= known.keys():
         return absent
     today = Today(from_mcp(lock.documents), shown)
-    found = {name: today.successor(name) for name in known.keys() - names}
-    stands = Counter(each.tool for each in found.values() if each and each.tool not in known)
-    moved = {name for name, each in found.items() if each and stands[each.tool] == 1}
-    return [one for one in absent if one["name"] not in moved]
+    successors = {name: today.successor(name) for name in known.keys() - names}
+    stands = Counter(
+        successor.tool
+        for successor in successors.values()
+        if successor and successor.tool not in known
+    )
+    moved = {
+        name for name, successor in successors.items() if successor and stands[successor.tool] == 1
+    }
+    return [tool for tool in absent if tool["name"] not in moved]
 
 
 def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

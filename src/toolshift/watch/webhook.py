@@ -1,4 +1,4 @@
-"""Alarms to a webhook: posted as JSON beside the watch, which it never stops and never slows.
+"""Posts alarms to a webhook as JSON, without stopping or slowing the watch.
 
     with Webhook("https://example.com/hook") as hook:
         hook.send({"text": "find_page: calls that fail: ..."})
@@ -27,7 +27,7 @@ WAIT = 0.5
 """Seconds before the first repetition."""
 LONGEST_WAIT = 30.0
 WAITING = 1_000
-"""Messages that may wait; the oldest is lost where more come."""
+"""The most waiting messages; the oldest is dropped if more come."""
 PATIENCE = 15.0
 """Seconds that the end of the watch waits for what has not been posted."""
 
@@ -91,7 +91,7 @@ class Webhook:
         self.close()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Takes a message, to be posted soon."""
+        """Queues a message to be posted."""
         with self._told:
             if len(self._queue) >= WAITING:
                 self._queue.popleft()
@@ -134,15 +134,15 @@ class Webhook:
             return self._queue.popleft() if self._queue else None
 
     def _deliver(self, body: bytes) -> str:
-        """Posts a message; why it did not arrive, "" where it did."""
+        """Posts a message; returns why it did not arrive, or ""."""
         why, wait = "", self._wait
         for attempt in range(self._retries + 1):
             if attempt and self._ended.wait(wait):
                 break
-            why, asked = self._post(body)
-            if not why or asked is None:
+            why, delay = self._post(body)
+            if not why or delay is None:
                 break
-            wait = min(max(self._wait * 2.0**attempt, asked), LONGEST_WAIT)
+            wait = min(max(self._wait * 2.0**attempt, delay), LONGEST_WAIT)
         return why
 
     def _post(self, body: bytes) -> tuple[str, float | None]:
@@ -154,6 +154,6 @@ class Webhook:
         if answer.is_success:
             return "", None
         again = answer.status_code == 429 or answer.status_code >= 500
-        asked = answer.headers.get("retry-after", "")
-        least = float(asked) if asked.isdigit() else 0.0
+        retry_after = answer.headers.get("retry-after", "")
+        least = float(retry_after) if retry_after.isdigit() else 0.0
         return f"HTTP {answer.status_code}", least if again else None

@@ -28,7 +28,7 @@ from toolshift.worlds.own.spare import (
 from toolshift.worlds.own.stand_in import ActResult, carry_out
 
 DONE = "Done."
-_LONG, _MOST_COMPARED = 80, 5_000
+_LONG, _MAX_COMPARED = 80, 5_000
 """Letters of a value, and values, that are compared with what no result has."""
 _SIGNS = (", ", "; ", "\n")
 """What stands between the parts of an answer: the first by which it is read as all of them."""
@@ -141,7 +141,7 @@ def near_values(wanted: str, heard: ActResult, texts: list[str]) -> list[str]:
     """Up to three values of some results that are written nearly like what is wanted."""
     told = dict.fromkeys(_told_values(heard, texts))
     short = [value for value in told if len(value) <= _LONG]
-    return get_close_matches(wanted, short[:_MOST_COMPARED], n=3)
+    return get_close_matches(wanted, short[:_MAX_COMPARED], n=3)
 
 
 def _told_of(wanted: str, heard: ActResult, texts: list[str]) -> str:
