@@ -187,7 +187,7 @@ def test_a_full_disk_is_explained(toolshift: Run, monkeypatch: pytest.MonkeyPatc
 def test_regrading_gives_the_same_verdicts(toolshift: Run, out: Path) -> None:
     before = (out / "episodes.jsonl").read_bytes()
     found = parsed(toolshift("regrade", out, "--write", "--json"))
-    assert found == {"episodes": 32, "changed": []}
+    assert found == {"episodes": 32, "changed": [], "left": {}}
     assert (out / "episodes.jsonl").read_bytes() == before
 
 
