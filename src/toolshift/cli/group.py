@@ -208,15 +208,15 @@ def renewed(words: Sequence[str]) -> tuple[list[str], list[str]]:
             raise UsageError(f"{old.needs} is missing; {' '.join(name)} is now {old.form}")
         words = [*old.now, *_renamed(rest, old.options)]
         if old.form:
-            told.append(f"toolshift {' '.join(name)} is now {old.form}; {GOES}.")
+            told.append(moved(" ".join(name), old.form))
         break
     for name, those in OLD_OPTIONS.items():
         if tuple(words[: len(name)]) == name:
             used = {word.partition("=")[0] for word in _before_dashes(words)}
+            command = " ".join(name)
             told += [
-                f"toolshift {' '.join(name)} {each} is now "
-                f"`toolshift {' '.join(name)} {said}`; {GOES}."
-                for each, (_, said) in those.items()
+                moved(f"{command} {each}", f"`toolshift {command} {new}`")
+                for each, (_, new) in those.items()
                 if each in used
             ]
             words = _renamed(words, {each: now for each, (now, _) in those.items()})
@@ -242,6 +242,16 @@ def _renamed(words: Sequence[str], names: Mapping[str, str]) -> list[str]:
         else:
             found.append(now + (value if equals else next(left, "")))
     return found + rest
+
+
+def say_moved(old: str, new: str) -> None:
+    """Says on standard error that an old form has become a new one."""
+    say(moved(old, new), err=True)
+
+
+def moved(old: str, new: str) -> str:
+    """One line on an old form of a command, and its new one."""
+    return f"toolshift {old} is now {new}; {GOES}."
 
 
 class Group(click.Group):

@@ -19,7 +19,7 @@ import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from toolshift.cli.group import GOES
+from toolshift.cli.group import say_moved
 from toolshift.cli.options import AsJson, Wordings, header_of
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.connect.mcp.deployment import read_deployment
@@ -224,11 +224,10 @@ def _server(options: ProxyOptions) -> tuple[tuple[str, ...], str]:
     if url:
         if not re.match(r"https?://[^/]+", url):
             raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
-        say(f"toolshift proxy --upstream-url URL is now `toolshift proxy URL`; {GOES}.", err=True)
+        say_moved("proxy --upstream-url URL", "`toolshift proxy URL`")
         return (), url
     if not _is_server(words[0]):
-        new = "`toolshift proxy 'mcp:COMMAND ARGUMENTS'`"
-        say(f"toolshift proxy -- COMMAND ARGUMENTS is now {new}; {GOES}.", err=True)
+        say_moved("proxy -- COMMAND", "`toolshift proxy 'mcp:COMMAND'`")
         return words, ""
     return ((), words[0]) if words[0].startswith("http") else (command_of(words[0]), "")
 
