@@ -24,6 +24,7 @@ import gzip
 import importlib.metadata
 import json
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -127,7 +128,14 @@ def servers(folder: Path, data: Path) -> dict[str, Server]:
 def asked(server: Server, stack: str, *more: str) -> list[str]:
     needed = [word for tool in server.work if stack for word in ("--needs", tool)]
     shifts = ["--shift", stack] if stack else []
-    return [*LAUNCH, "--allow-traps-that-write", *shifts, *needed, *more, "--", *server.command]
+    return [
+        *LAUNCH,
+        "--allow-traps-that-write",
+        *shifts,
+        *needed,
+        *more,
+        f"mcp:{shlex.join(server.command)}",
+    ]
 
 
 @contextmanager
@@ -141,7 +149,7 @@ def reached(server: Server, stack: str | None, transport: str) -> Iterator[Any]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        command = [sys.executable, *asked(server, stack, "--http", str(port))]
+        command = [sys.executable, *asked(server, stack, "--port", str(port))]
         proxy = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             _wait_for(port)

@@ -106,7 +106,7 @@ def main() -> None:
             "GitHub's OpenAPI": diff(old, new, "--dry-run"),
         }
         (HERE / "diffs.json").write_text(json.dumps(found, indent=1) + "\n")
-        (HERE / "change.txt").write_text(toolshift("shift", "show", change))
+        (HERE / "change.txt").write_text(toolshift("show", change))
         answer = measured(agents, folder, change)
         (HERE / "answer.json").write_text(json.dumps(answer, indent=1) + "\n")
 

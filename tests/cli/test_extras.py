@@ -40,8 +40,8 @@ COMMANDS = (
     ("proxy", "--dry-run", "--", "true"),
     ("model-proxy", "--upstream", "http://localhost/v1"),
     ("serve",),
-    ("world", "check", "x.yaml"),
-    ("world", "init", "--mcp-url", "http://localhost:1/mcp", "--out", "y.yaml"),
+    ("check", "x.yaml"),
+    ("world", "init", "http://localhost:1/mcp", "--out", "y.yaml"),
     ("run", "--world", "x.yaml", "--agent", "oracle"),
     ("run", "--agent", "command:true", "--tasks", "1"),
 )

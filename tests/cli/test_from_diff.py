@@ -45,9 +45,9 @@ def test_open_questions_stop_it_and_the_filled_mapping_goes_on(toolshift: Run, s
     code, told, _ = toolshift(*make)
     assert code == 0
     assert "2 renamed" in told
-    code, told, _ = toolshift("shift", "show", "monday.json", "--json")
+    code, told, _ = toolshift("show", "monday.json", "--json")
     found = json.loads(told)
-    assert toolshift("shift", "show", find_shift("monday.json").name, "--json")[1] == told
+    assert toolshift("show", find_shift("monday.json").name, "--json")[1] == told
     assert found["counts"] == {"same": 10, "renamed": 2}
     assert [row["new"] for row in found["tools"] if row["what"] == "renamed"] == [
         "v2_find_place",

@@ -10,10 +10,12 @@ from typing import get_type_hints
 
 import click
 import pytest
+from click.testing import CliRunner
 from running import Run
 
 from toolshift.cli.group import LAB, Entry, toolshift
-from toolshift.cli.options import HEADINGS, Sectioned, options_struct
+from toolshift.cli.parameters import options_struct
+from toolshift.cli.sectioned import HEADINGS, HELP_ALL, Sectioned
 from toolshift.core.registry import Registry
 from toolshift.runs.suite import Selection
 
@@ -29,7 +31,17 @@ def found(name: str) -> click.Command:
 def long_commands() -> dict[str, click.Command]:
     train = found("train")
     assert isinstance(train, click.Group)
-    return {"run": found("run"), "gate": found("gate"), "verify": found("verify"), **train.commands}
+    return {
+        **{name: found(name) for name in NAMES if isinstance(found(name), Sectioned)},
+        **train.commands,
+    }
+
+
+def whole_help(command: click.Command) -> str:
+    """What --help-all prints."""
+    done = CliRunner().invoke(command, [HELP_ALL])
+    assert done.exit_code == 0
+    return done.output
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,9 +90,15 @@ def test_a_fault_in_a_module_of_ours_is_not_taken_for_a_missing_package(
 def test_long_help_stands_under_headings_and_leaves_nothing_out() -> None:
     for name, command in long_commands().items():
         assert isinstance(command, Sectioned), name
-        shown = command.get_help(click.Context(command, info_name=name)).splitlines()
+        context = click.Context(command, info_name=name, help_option_names=["-h", "--help"])
+        short = command.get_help(context)
+        offered = [line.split()[0] for line in short.splitlines() if line.startswith("  --")]
+        assert 1 < len(offered) <= 9, name
+        assert offered[-1] == "--help-all"
+        assert "-h, --help" in short
+        shown = whole_help(command).splitlines()
         titles = [line.rstrip(":") for line in shown if line.endswith(":") and line[0] != " "]
-        assert titles == [*HEADINGS, "Advanced"]
+        assert [title for title in (*HEADINGS, "Advanced") if title in titles] == titles
         assert not any(line.strip() == "[RUN]" for line in shown)
         for param in command.params:
             if isinstance(param, click.Option):
@@ -135,7 +153,11 @@ def test_the_struct_of_a_command_has_a_field_for_each_option(name: str) -> None:
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(toolshift: Run) -> None:
-    for words, near in ((("rum",), "run"), (("world", "chek"), "check"), (("train", "stf"), "sft")):
+    for words, near in (
+        (("rum",), "run"),
+        (("world", "recod"), "record"),
+        (("train", "stf"), "sft"),
+    ):
         code, _, err = toolshift(*words)
         assert code == 2
         assert f"did you mean {near}" in err

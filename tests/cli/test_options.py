@@ -8,7 +8,7 @@ import pytest
 from running import Run
 
 from toolshift import UsageError, evaluate
-from toolshift.cli.options import PATH, PLACE
+from toolshift.cli.parameters import PATH, PLACE
 
 GATE = ("gate", "--agent", "oracle", "--baseline", "old", "--margin", "5")
 ELSEWHERE = "addresses are for `toolshift run --out`"

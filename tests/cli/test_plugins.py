@@ -67,11 +67,11 @@ def test_to_look_at_a_run_its_plugins_need_not_be_loaded(here: Path) -> None:
 
 
 def test_a_run_whose_plugins_are_not_loaded_says_the_command_that_loads_them(here: Path) -> None:
-    code, _, err = toolshift(here, "recheck", "r")
+    code, _, err = toolshift(here, "replay", "r", "--sample", "100")
     assert code == 2
     assert "the shift 'envelope', world 'library' of the plugin envelope.py, library" in err
     said = err.strip().rpartition("Name it: ")[2]
-    assert said == "toolshift --plugin envelope.py --plugin library recheck r"
+    assert said == "toolshift --plugin envelope.py --plugin library replay r --sample 100"
     code, out, err = toolshift(here, *shlex.split(said)[1:])
     assert code == 0, err
     assert "all verdicts hold" in out

@@ -1,9 +1,10 @@
-"""`toolshift schedule`: what it writes is run, for days that are given."""
+"""The files of examples/schedule, and what `toolshift schedule` writes, are run for given days."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import yaml
 from running import Run
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "schedule"
 RUN = ("--agent", "oracle", "--world", "poi", "--tasks", "1", "--no-placebo", "--shift", "clean")
 
 
@@ -42,6 +44,27 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+def copied(name: str, out: Path) -> None:
+    """Copies an example, with the options of these tests as those of the run."""
+    text = (EXAMPLES / name).read_text()
+    mine = "set -- --agent mymodule:my_agent --tasks 24"
+    assert mine in text
+    out.write_text(text.replace(mine, f"set -- {shlex.join(RUN)}"))
+
+
+def test_the_example_of_cron_runs_a_day(toolshift: Run, tmp_path: Path) -> None:
+    copied("drift.sh", tmp_path / "drift.sh")
+    script = (tmp_path / "drift.sh").read_text()
+    done = shell(script.replace('cd "$(dirname "$0")"', "cd ."), tmp_path, DAY="2026-03-02")
+    assert done.returncode == 0, done.stderr
+    seeds = {
+        arm: json.loads((tmp_path / "drift/2026-03-02" / arm / "manifest.json").read_text())
+        for arm in ("anchor", "fresh")
+    }
+    assert [each["selection"]["seeds"] for each in seeds.values()] == [[0], [20260302]]
+    assert (tmp_path / "drift/trend.html").is_file()
+
+
 def test_the_script_runs_a_day_again_with_the_same_tasks(toolshift: Run, tmp_path: Path) -> None:
     code, said, _ = toolshift("schedule", "cron", "--anchor-seed", "7", "--", *RUN)
     assert code == 0
@@ -62,7 +85,6 @@ def test_the_script_runs_a_day_again_with_the_same_tasks(toolshift: Run, tmp_pat
 
 def steps_of(path: Path) -> dict[str, dict[str, Any]]:
     document = yaml.load(path.read_text(), yaml.BaseLoader)
-    assert document["on"]["schedule"] == [{"cron": "0 3 1 * *"}]
     assert document["permissions"] == {"contents": "write"}
     steps = document["jobs"]["drift"]["steps"]
     return {step.get("name", step.get("uses")): step for step in steps}
@@ -70,13 +92,20 @@ def steps_of(path: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
-def test_the_steps_of_the_workflow_keep_every_day(toolshift: Run, tmp_path: Path) -> None:
-    words = ("github", "--at", "0 3 1 * *", "--secret", "SOME_KEY", "--out", "flow.yml")
-    assert toolshift("schedule", *words, "--", *RUN)[0] == 0
+@pytest.mark.parametrize("source", ["written", "example"])
+def test_the_steps_of_the_workflow_keep_every_day(
+    toolshift: Run, tmp_path: Path, source: str
+) -> None:
+    words = ("github", "--at", "17 4 * * 1", "--secret", "OPENAI_API_KEY", "--out", "flow.yml")
+    if source == "written":
+        assert toolshift("schedule", *words, "--", *RUN)[0] == 0
+    else:
+        copied("drift.yml", tmp_path / "flow.yml")
+    assert "cron: 17 4 * * 1" in (tmp_path / "flow.yml").read_text()
     steps = steps_of(tmp_path / "flow.yml")
     assert steps["measure"]["env"] == {
         "DAY": "${{ inputs.day }}",
-        "SOME_KEY": "${{ secrets.SOME_KEY }}",
+        "OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}",
     }
     assert steps["install"]["run"] == "pip install toolshift -e ."
     git(tmp_path, "init", "-q", "--bare", "origin.git")
@@ -91,7 +120,8 @@ def test_the_steps_of_the_workflow_keep_every_day(toolshift: Run, tmp_path: Path
         for name in ("bring back the earlier days", "measure", "keep"):
             done = shell(steps[name]["run"], home, DAY=day)
             assert done.returncode == 0, (name, done.stdout, done.stderr)
-    assert "0 points" in shell(steps["measure"]["run"].splitlines()[-2], home).stdout
+    said = shell(f"status=0; {steps['measure']['run'].splitlines()[-2]}", home).stdout
+    assert "0 points" in said
     kept = git(tmp_path, "--git-dir=origin.git", "ls-tree", "-r", "--name-only", "toolshift-drift")
     assert {line.split("/")[0] for line in kept.splitlines()} == {
         "2026-03-01",

@@ -73,7 +73,7 @@ def test_alarms_are_posted_without_secrets_and_a_dead_server_stops_nothing(
 def test_metrics_are_answered_while_the_watch_runs(toolshift: Run, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client")
     write(tmp_path / "calm.jsonl", rows(Random(0), 300, 0.01))
-    code, _, said = toolshift("watch", "calm.jsonl", "--metrics", "0")
+    code, _, said = toolshift("watch", "calm.jsonl", "--metrics-port", "0")
     assert code == 0
     assert "Metrics: http://127.0.0.1:" in said
 

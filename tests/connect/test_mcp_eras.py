@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -146,8 +147,15 @@ def test_a_signal_deploys_in_a_program_for_all_its_clients() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["--shift", "tool_removed_midway:3", "--deploy", "signal", "--http", str(port)]
-    command = [sys.executable, "-m", "toolshift", "proxy", *words, "--", *stdio_shop()]
+    words = ["--shift", "tool_removed_midway:3", "--deploy", "signal", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "toolshift",
+        "proxy",
+        *words,
+        f"mcp:{shlex.join(stdio_shop())}",
+    ]
 
     async def work() -> None:
         url = f"http://127.0.0.1:{port}/mcp"

@@ -1,4 +1,4 @@
-"""What `toolshift proxy --http` refuses has cost nothing: the real server is not started for it.
+"""What `toolshift proxy --port` refuses has cost nothing: the real server is not started for it.
 
 The proxy is a process of its own, and the server behind it notes each of its starts in a file.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "toolshift", "proxy", "--shift", "schema_noise:1"]
-    command += ["--http", str(port), "--", sys.executable, "-c", server]
+    command += ["--port", str(port), f"mcp:{shlex.join((sys.executable, '-c', server))}"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as proxy:
         until = time.monotonic() + 60
         while not listening(port) and time.monotonic() < until:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -42,7 +43,8 @@ Visit = Callable[[Client], Awaitable[Any]]
 def options(command: tuple[str, ...] = (), *shifts: str, more: tuple[str, ...] = ()) -> list[str]:
     """The words of `toolshift proxy` after its name."""
     named = [word for shift in shifts for word in ("--shift", shift)]
-    return [*named, *more, "--", *command]
+    server = [f"mcp:{shlex.join(command)}"] if command else []
+    return [*named, *more, *server]
 
 
 def program(
@@ -237,7 +239,7 @@ def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
 
 
 def served(target: Target, *stack: Applied, idle: float = IDLE) -> AbstractContextManager[str]:
-    """The proxy over HTTP, as `--http` serves it."""
+    """The proxy over HTTP, as `--port` serves it."""
     return listening(application(target, ShiftOptions(stack), idle=idle))
 
 
@@ -371,7 +373,7 @@ def test_foreign_hosts_and_origins_are_refused(version: str) -> None:
 def shop() -> Iterator[tuple[str, ...]]:
     """The words that name the shop to the proxy. It is served here: a new process takes seconds."""
     with listening(shop_server().streamable_http_app()) as url:
-        yield "--upstream-url", url
+        yield (url,)
 
 
 # -- what cannot be asked --------------------------------------------------------------------------
@@ -384,9 +386,9 @@ def shop() -> Iterator[tuple[str, ...]]:
         (options(RAW, "redirect:4"), "severity 4 of redirect"),
         (options(RAW, "redirect:1", "redirect:2"), "redirect is given twice"),
         (options(()), "say which server"),
-        (options(RAW, more=("--upstream-url", "http://localhost")), "say which server"),
+        (options(RAW, more=("http://localhost",)), "say which server"),
         (options((), more=("--upstream-url", "localhost:80")), "begins with http"),
-        (options(RAW, more=("--header", "a: b")), "--header goes with --upstream-url"),
+        (options(RAW, more=("--header", "a: b")), "--header goes with the http address"),
         (options(RAW, more=("--json",)), "--json goes with --dry-run"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
         (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
@@ -396,9 +398,7 @@ def shop() -> Iterator[tuple[str, ...]]:
             "unknown tool 'acts': did you mean act",
         ),
         (
-            options(
-                (), more=("--upstream-url", "http://localhost", "--header", "K: $NOT_SET_ANYWHERE")
-            ),
+            options((), more=("http://localhost", "--header", "K: $NOT_SET_ANYWHERE")),
             "the environment has no NOT_SET_ANYWHERE",
         ),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from toolshift.drift.calls import counter_examples
-from toolshift.drift.changes import changes_between, worst
+from toolshift.drift.changes import changes_between, worst_severity
 from toolshift.drift.lock import lock_tools, verify
 
 STUDY = Path(__file__).parents[2] / "studies" / "real_drift"
@@ -47,8 +47,8 @@ def test_a_rename_never_joins_a_read_with_a_write(path: Path) -> None:
             if change.kind == "tool_renamed":
                 assert {before[change.old], after[change.new]} != {True, False}, name
         lock = lock_tools(old)
-        assert worst(verify(lock, old).changes) is None
-        assert (worst(verify(lock, new).changes) is None) == (old == new)
+        assert worst_severity(verify(lock, old).changes) is None
+        assert (worst_severity(verify(lock, new).changes) is None) == (old == new)
 
 
 def test_most_renames_that_were_read_by_eye_are_found() -> None:

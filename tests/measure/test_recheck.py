@@ -144,7 +144,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_exit_codes(cli: Run, run: Path, tmp_path: Path) -> None:
-    code, out, _ = cli("recheck", run, "--sample", 20, "--seed", 3)
+    code, out, _ = cli("replay", run, "--sample", 20, "--seed", 3)
     assert code == 0
     assert "20 episodes played again (seed 3): all verdicts hold." in out
     wrong = rewritten(
@@ -154,14 +154,14 @@ def test_exit_codes(cli: Run, run: Path, tmp_path: Path) -> None:
             r, grade=msgspec.structs.replace(r.grade, passed=not r.grade.passed)
         ),
     )
-    code, out, _ = cli("recheck", wrong.path, "--sample", 5)
+    code, out, _ = cli("replay", wrong.path, "--sample", 5)
     assert code == 1
     assert "5 differ, 5 of them in the verdict" in out
-    code, out, _ = cli("recheck", wrong.path, "--sample", 5, "--json")
+    code, out, _ = cli("replay", wrong.path, "--sample", 5, "--json")
     assert code == 1
     assert json.loads(out)["holds"] is False
     assert len(json.loads(out)["differ"]) == 5
-    assert cli("recheck", tmp_path)[0] == 2
-    code, _, err = cli("recheck", run, "--sample", 0)
+    assert cli("replay", tmp_path, "--sample", 100)[0] == 2
+    code, _, err = cli("replay", run, "--sample", 0)
     assert code == 2
     assert "--sample must be at least 1" in err

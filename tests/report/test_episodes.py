@@ -221,7 +221,7 @@ def test_an_episode_that_is_not_kept_says_how_to_see_it(
     page, wrong = open_page(browser, f"{small.as_uri()}#episode-0-{episode}")
     text = page.locator("#ep-episode").inner_text()
     assert f"toolshift trace first {episode}" in text
-    assert "toolshift view first" in text
+    assert "toolshift report --open first" in text
     assert "answered without evidence" in text
     page.evaluate("location.hash = 'episode-0-0123456789'")
     wait_for(page.locator("#ep-title"), "No such episode")

@@ -61,7 +61,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def board(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("board") / "site"
     with pytest.MonkeyPatch.context() as patch:
-        words = ["toolshift", "leaderboard", *map(str, runs), "--out", str(out)]
+        words = ["toolshift", "report", *map(str, runs), "--site", str(out)]
         patch.setattr("sys.argv", words)
         with pytest.raises(SystemExit) as ended:
             main()
@@ -101,7 +101,7 @@ def test_what_cannot_be_compared_is_said(board: Path, runs: list[Path], cli: Run
     assert "plan 2" in row
     assert any(row.split()[:4] == ["merged_tools", "differs", "2", "1"] for row in page.rows)
     assert any(row.split()[:3] == ["identity_erasure", "1", "1"] for row in page.rows)
-    code, out, _ = cli("leaderboard", *runs, "--out", board, "--json")
+    code, out, _ = cli("report", *runs, "--site", board, "--json")
     assert code == 0
     assert [g["runs"] for g in json.loads(out)["comparable"]["groups"]] == [[0, 1], [2]]
 
@@ -112,7 +112,7 @@ def test_names_stay_names_and_nothing_is_loaded(cli: Run, runs: list[Path], tmp_
     for name in ("manifest.json", "episodes.jsonl"):
         text = (run / name).read_text("utf-8")
         (run / name).write_text(text.replace('"oracle"', json.dumps(HOSTILE)), "utf-8")
-    assert cli("leaderboard", run, "--out", tmp_path / "site")[0] == 0
+    assert cli("report", run, "--site", tmp_path / "site")[0] == 0
     text = (tmp_path / "site/index.html").read_text("utf-8")
     page = Page(text)
     assert "script" not in page.elements
@@ -123,7 +123,7 @@ def test_names_stay_names_and_nothing_is_loaded(cli: Run, runs: list[Path], tmp_
 
 
 def test_runs_that_are_none(cli: Run, tmp_path: Path) -> None:
-    code, _, err = cli("leaderboard", tmp_path, "--out", tmp_path / "site")
+    code, _, err = cli("report", tmp_path, "--site", tmp_path / "site")
     assert code == 2
     assert "holds no run" in err
     assert not (tmp_path / "site").exists()
@@ -148,7 +148,7 @@ def test_a_long_name_leaves_room_for_the_figures(
 ) -> None:
     run = tmp_path / ("a_long_name_of_a_run_" * 9)
     shutil.copytree(runs[0], run)
-    assert cli("leaderboard", run, runs[0], "--out", tmp_path / "site")[0] == 0
+    assert cli("report", run, runs[0], "--site", tmp_path / "site")[0] == 0
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1200, "height": 800})
         page.goto((tmp_path / "site/index.html").as_uri())

@@ -41,8 +41,8 @@ TESTS = Path(__file__).parents[1]
 EXAMPLE = TESTS.parent / "examples" / "own_tools"
 ORDERS = TESTS / "worlds" / "own" / "own_server.py"
 KINDS = ("python", "mcp", "mcp_url", "openapi", "recording", "shift", "world", "agent")
-COMMANDS = ("report", "trace", "trace --json", "regrade", "compare", "gate", "leaderboard", "view",
-            "lock")  # fmt: skip
+COMMANDS = ("report", "trace", "trace --json", "regrade", "compare", "gate",
+            "report --site board", "view", "lock")  # fmt: skip
 
 LOOKS = """
 import os, sys, threading
@@ -259,6 +259,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def look(words: str, folder: Path, where: Path, log: Path) -> subprocess.CompletedProcess[str]:
     """A command that looks at a run, in a fresh process in some folder."""
     command, _, more = words.partition(" ")
+    more = more.replace("board", str(log.with_name("board")))
     named: list[str] = [command, str(folder), *more.split()]
     if command == "trace" and not more:
         failed = next(r for r in RunFolder.read(folder).records() if not r.grade.passed)
@@ -267,8 +268,6 @@ def look(words: str, folder: Path, where: Path, log: Path) -> subprocess.Complet
         named += (
             ["--baseline", str(folder), "--margin", "5"] if command == "gate" else [str(folder)]
         )
-    elif command == "leaderboard":
-        named += ["--out", str(log.with_name("board"))]
     elif command == "lock":
         named += ["--out", str(log.with_name("lock.json"))]
     return subprocess.run(

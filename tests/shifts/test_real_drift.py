@@ -62,9 +62,9 @@ def test_renames_come_with_other_wordings() -> None:
 
 
 def test_the_command_line_shows_them(toolshift: Run) -> None:
-    _, told, _ = toolshift("shift", "show", "semantic_rename")
+    _, told, _ = toolshift("show", "semantic_rename")
     assert "of the shown tools" in " ".join(told.split())
-    _, told, _ = toolshift("shift", "show", "semantic_rename", "--json")
+    _, told, _ = toolshift("show", "semantic_rename", "--json")
     assert set(json.loads(told)["real drift"]) == {"like", "releases", "share", "quantile"}
     _, told, _ = toolshift("list", "shifts", "--json")
     rows = {row["shift"]: row["real_drift"] for row in json.loads(told)}

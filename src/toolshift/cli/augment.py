@@ -6,11 +6,13 @@ import sys
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
 
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, in_processes, options_struct
+from toolshift.cli.options import AsJson, DataWorkers, Where
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import counted
@@ -19,7 +21,6 @@ from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
 from toolshift.data.files import Job, Tally, augment_file, intake_of, place_word, previews, sameness
-from toolshift.runs.pool import Executor
 
 MAX_SHOWN = 12
 
@@ -33,40 +34,29 @@ class AugmentOptions:
         format_: of the rows; "" where each is recognised.
     """
 
-    source: Path
-    out: Path | None
-    alpha: float
-    shifts: tuple[str, ...]
-    severities: tuple[int, ...]
-    seed: int
-    format_: str
-    to: str
-    strict: bool
-    workers: int
-    executor: Executor
-    preview: bool
-    as_json: bool
+    source: Annotated[Path, argument(metavar="IN")]
+    out: Annotated[Path | None, option(help="A .jsonl, .jsonl.gz or .parquet file.")] = None
+    alpha: Annotated[float, option(help="Share that is shifted, 0 to 1.")] = 0.3
+    shifts: Annotated[
+        tuple[str, ...],
+        option(
+            "--shift",
+            metavar="NAME[:SEV][+NAME[:SEV]]",
+            help=f"Family, tier or shift; repeat (default: {', '.join(DEFAULT)}).",
+        ),
+    ] = ()
+    severities: Annotated[tuple[int, ...], option("--severity", help="1 to 3; repeat.")] = ()
+    seed: Annotated[int, option(help="Of every choice.")] = 0
+    format_: Annotated[str, option("--format", help="Of the rows (default: recognised).")] = ""
+    to: Annotated[str, option(help="Format to write (default: that of each row).")] = ""
+    strict: Annotated[bool, option(help="Stop at the first row that cannot be read.")] = False
+    workers: DataWorkers = 1
+    executor: Where = "process"
+    preview: Annotated[bool, option(help="Print ten before and after; write nothing.")] = False
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=PATH)
-@click.option("--out", type=PATH, help="A .jsonl, .jsonl.gz or .parquet file.")
-@click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
-@click.option(
-    "--shift",
-    "shifts",
-    multiple=True,
-    metavar="NAME[:SEV][+NAME[:SEV]]",
-    help=f"Family, tier or shift; repeat (default: {', '.join(DEFAULT)}).",
-)
-@click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat.")
-@click.option("--seed", default=0, show_default=True, help="Of every choice.")
-@click.option("--format", "format_", default="", help="Of the rows (default: recognised).")
-@click.option("--to", default="", help="Format to write (default: that of each row).")
-@click.option("--strict", is_flag=True, help="Stop at the first row that cannot be read.")
-@in_processes
-@click.option("--preview", is_flag=True, help="Print ten before and after; write nothing.")
-@as_json
 @options_struct(AugmentOptions)
 def augment(options: AugmentOptions) -> None:
     """Shift a share of your tool-use conversations, as training data that holds when tools change.

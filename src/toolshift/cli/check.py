@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Annotated
 
 import click
 
-from toolshift.cli.options import as_json, options_struct
+from toolshift.cli.options import AsJson
+from toolshift.cli.parameters import PATH, argument, on_command_line, option, options_struct
+from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.check import (
     Verdict,
@@ -17,6 +20,10 @@ from toolshift.runs.check import (
     check_world,
     worlds_of,
 )
+from toolshift.runs.own_checking import Tried, check_tasks
+from toolshift.worlds.names import is_file
+from toolshift.worlds.own import load
+from toolshift.worlds.own.world import OwnWorld
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,24 +35,87 @@ class CheckOptions:
         tasks: of each world; 0 for two of each kind.
     """
 
-    names: tuple[str, ...]
-    tasks: int
-    seed: int
-    as_json: bool
+    names: Annotated[tuple[str, ...], argument()] = ()
+    tasks: Annotated[
+        int, option(help="Tasks of each world (default: two of each kind).", show_default=False)
+    ] = 0
+    seed: Annotated[int, option(help="Seed of the worlds.")] = 0
+    rules: Annotated[
+        bool,
+        option(
+            "--rules/--no-rules",
+            help="Of a file of tasks: check the rules too, for which more is played.",
+        ),
+    ] = True
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("names", nargs=-1)
-@click.option("--tasks", default=0, help="Tasks of each world (default: two of each kind).")
-@click.option("--seed", default=0, show_default=True, help="Seed of the worlds.")
-@as_json
 @options_struct(CheckOptions)
 def check(options: CheckOptions) -> None:
     """Check worlds and shifts against the rules that make them an instrument.
 
-    NAMES are worlds, shifts, or a plugin as module:attribute; all of ours where none is given. Exit
-    code 1 where a rule is broken.
+    NAMES are worlds, shifts, or a plugin as module:attribute; all of ours where none is given. Of a
+    file of your own tasks, each task is first tried on its tools and under every shift; named
+    beside a shift, the file is the world on which the shift is checked.
+
+    \b
+    toolshift check envelope
+    toolshift check tasks.yaml
+
+    Exit code 1 where a rule is broken, or a task does not pass.
     """
+    if not options.names or not all(map(is_file, options.names)):
+        if on_command_line("rules"):
+            raise UsageError("--no-rules is for files of tasks: name them alone, or leave it out")
+        verdicts = _verdicts(options)
+        _print(verdicts, options.as_json)
+        if _broken(verdicts):
+            sys.exit(1)
+        return
+    tried = _try_files(options)
+    verdicts = _verdicts(options) if options.rules else []
+    if options.as_json:
+        print_json({"tasks": tried, "rules": verdicts} if options.rules else tried)
+    elif options.rules:
+        _print(verdicts, False)
+    if _broken(verdicts) or any(task.state == "fail" for task in tried):
+        sys.exit(1)
+
+
+def _broken(verdicts: list[Verdict]) -> bool:
+    return any(verdict.state == "fail" for verdict in verdicts)
+
+
+def _try_files(options: CheckOptions) -> list[Tried]:
+    """Tries every task of some files."""
+    found: list[Tried] = []
+    for name in options.names:
+        with progress("tasks") as watch:
+            world = load(PATH.convert(name, None, None))
+            tried = check_tasks(world, watch)
+        found += tried
+        if not options.as_json:
+            _print_tried(world, tried)
+    return found
+
+
+def _print_tried(world: OwnWorld, found: list[Tried]) -> None:
+    """Prints what was found of the tasks of a file."""
+    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in found])
+    if world.shared:
+        say(f"\nNote: {world.shared}.")
+    if not world.writes and world.file.writes is None:
+        say(
+            "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
+            "those that do under `writes:`."
+        )
+    broken = sum(task.state == "fail" for task in found)
+    say(f"\n{world.name}: {len(found)} tasks, {len(world.tools)} tools, {broken} broken")
+
+
+def _verdicts(options: CheckOptions) -> list[Verdict]:
+    """Checks worlds and shifts against the rules."""
     names = options.names
     bench = bench_of(names, options.tasks, options.seed)
     only_shifts = bool(names) and not worlds_of(names)
@@ -61,9 +131,7 @@ def check(options: CheckOptions) -> None:
             verdicts += check_shift(bench, name)
         watch(total - 1, total)
         verdicts.append(check_determinism(names, bench))
-    _print(verdicts, options.as_json)
-    if any(verdict.state == "fail" for verdict in verdicts):
-        sys.exit(1)
+    return verdicts
 
 
 def _print(verdicts: list[Verdict], as_json: bool) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, in_processes, options, options_struct
+from toolshift.cli.options import as_json, in_processes
+from toolshift.cli.parameters import PATH, options, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown

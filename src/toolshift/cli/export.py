@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, Sectioned, as_json, options_struct, scope
+from toolshift.cli.options import as_json, scope
+from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.sectioned import Sectioned
 from toolshift.core.terminal import print_json, say
 from toolshift.runs.suite import Selection
 from toolshift.train.export.package import KINDS, check_name, write_package
@@ -40,7 +42,9 @@ class ExportOptions:
     as_json: bool
 
 
-@click.command(cls=Sectioned)
+@click.command(
+    cls=Sectioned, first=("suite", "worlds", "shifts", "alpha", "seed", "out", "name", "as_json")
+)
 @click.argument("trainer", type=click.Choice(list(KINDS)))
 @scope
 @click.option(

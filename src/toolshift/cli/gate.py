@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -13,17 +13,17 @@ from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge, judge_of
 from toolshift.cli.options import (
-    PATH,
+    AgentWorkers,
+    AsJson,
+    Concurrency,
+    JudgeModel,
+    JudgeUrl,
     ModelOptions,
-    Sectioned,
-    as_json,
-    at_once,
-    executor,
-    judging,
-    model,
-    options_struct,
+    Where,
 )
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
+from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
@@ -56,7 +56,6 @@ from toolshift.measure.sealed import (
 from toolshift.report.gate_markdown import gate_markdown
 from toolshift.report.junit import junit
 from toolshift.runs.execute import RunSpec, check_at_once
-from toolshift.runs.pool import Executor
 from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import SEALED, RunFolder
 
@@ -79,100 +78,83 @@ class GateOptions:
         early: end the run of `agent` as soon as the gate is certain to fail.
     """
 
-    run: Path | None
-    baseline: Path
-    margin: float | None
-    agent: str
-    baseline_agent: str
-    by: str | None
-    max_void: float | None
-    inconclusive: Literal["pass", "fail"] | None
-    seal: Path | None
-    plan: Path | None
-    junit: Path | None
-    markdown: Path | None
-    bundle: Path | None
+    run: Annotated[Path | None, argument()] = None
+    baseline: Annotated[Path, option(help="Run folder of what is in use.")]
+    margin: Annotated[
+        float | None,
+        option(help="Points of accuracy that a release may lose; needed unless --plan says it."),
+    ] = None
+    agent: Annotated[
+        str, option(help="Without RUN: the agent to run. With it: which agent of RUN.")
+    ] = ""
+    baseline_agent: Annotated[
+        str, option(help="Agent of the baseline (default: that of the candidate's name).")
+    ] = ""
+    by: Annotated[
+        str | None,
+        option(
+            show_default="tier",
+            help="What is gated beside clean and overall: tier, dimension, shift, or overall for "
+            "nothing.",
+        ),
+    ] = None
+    max_void: Annotated[
+        float | None,
+        option(
+            show_default="5",
+            help="Percent of the scenes that may be void or missing; above it nothing is decided.",
+        ),
+    ] = None
+    inconclusive: Annotated[
+        Literal["pass", "fail"] | None,
+        option(help="What an inconclusive gate counts as; exit code 3 where it is not said."),
+    ] = None
+    seal: Annotated[
+        Path | None,
+        option(
+            metavar="FILE",
+            help="Write the sealed plan of this gate to FILE, with its hash, and run nothing.",
+        ),
+    ] = None
+    plan: Annotated[
+        Path | None,
+        option(
+            metavar="FILE",
+            help="Gate under this sealed plan: it says agent, scenes, margin and rules, and what "
+            "is not as it was sealed is an error.",
+        ),
+    ] = None
+    junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None
+    markdown: Annotated[Path | None, option(help="Write a summary to this file.")] = None
+    bundle: Annotated[
+        Path | None,
+        option(
+            metavar="FILE.zip",
+            help="Pack what the candidate failed into this archive; `toolshift replay` plays it "
+            "elsewhere.",
+        ),
+    ] = None
     model: ModelOptions
-    early: bool
-    out: Path | None
-    workers: int
-    concurrency: int | None
-    executor: Executor
-    judge: str
-    judge_url: str | None
-    as_json: bool
+    early: Annotated[
+        bool,
+        option(
+            help="End the run of --agent as soon as the gate is certain to fail, whatever is left "
+            "would show. The verdict is that of the whole run."
+        ),
+    ] = False
+    out: Annotated[Path | None, option(help="Run folder for --agent; resumes it.")] = None
+    workers: AgentWorkers = 1
+    concurrency: Concurrency = None
+    executor: Where = "process"
+    judge: JudgeModel = ""
+    judge_url: JudgeUrl = None
+    as_json: AsJson = False
 
 
-@click.command(cls=Sectioned)
-@click.argument("run", required=False, type=PATH)
-@click.option(
-    "--baseline",
-    required=True,
-    type=PATH,
-    help="Run folder of what is in use.",
+@click.command(
+    cls=Sectioned,
+    first=("baseline", "margin", "agent", "out", "inconclusive", "junit", "markdown", "bundle"),
 )
-@click.option(
-    "--margin",
-    type=float,
-    help="Points of accuracy that a release may lose; needed unless --plan says it.",
-)
-@click.option(
-    "--agent", default="", help="Without RUN: the agent to run. With it: which agent of RUN."
-)
-@click.option(
-    "--baseline-agent",
-    default="",
-    help="Agent of the baseline (default: that of the candidate's name).",
-)
-@click.option(
-    "--by",
-    show_default="tier",
-    help="What is gated beside clean and overall: tier, dimension, shift, or overall for nothing.",
-)
-@click.option(
-    "--max-void",
-    type=float,
-    show_default="5",
-    help="Percent of the scenes that may be void or missing; above it nothing is decided.",
-)
-@click.option(
-    "--inconclusive",
-    type=click.Choice(["pass", "fail"]),
-    help="What an inconclusive gate counts as; exit code 3 where it is not said.",
-)
-@click.option(
-    "--seal",
-    type=PATH,
-    metavar="FILE",
-    help="Write the sealed plan of this gate to FILE, with its hash, and run nothing.",
-)
-@click.option(
-    "--plan",
-    type=PATH,
-    metavar="FILE",
-    help="Gate under this sealed plan: it says agent, scenes, margin and rules, and what is not as "
-    "it was sealed is an error.",
-)
-@click.option("--junit", type=PATH, help="Write JUnit XML to this file.")
-@click.option("--markdown", type=PATH, help="Write a summary to this file.")
-@click.option(
-    "--bundle",
-    type=PATH,
-    metavar="FILE.zip",
-    help="Pack what the candidate failed into this archive; `toolshift replay` plays it elsewhere.",
-)
-@click.option(
-    "--early",
-    is_flag=True,
-    help="End the run of --agent as soon as the gate is certain to fail, whatever is left would "
-    "show. The verdict is that of the whole run.",
-)
-@model
-@judging
-@click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
-@at_once
-@executor
-@as_json
 @options_struct(GateOptions)
 def gate(options: GateOptions) -> None:
     """Stop a release that is worse than a baseline, paired on the same scenes.

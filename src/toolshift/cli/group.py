@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import click
@@ -14,6 +16,7 @@ from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import IN_THE_LAB, UsageError
 from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
+from toolshift.core.terminal import say
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -34,11 +37,7 @@ SECTIONS = {
         ),
         "report": Entry(
             "toolshift.cli.report:report",
-            "Print the report of run folders again, and write a page.",
-        ),
-        "leaderboard": Entry(
-            "toolshift.cli.leaderboard:leaderboard",
-            "Put many runs on one static page: agents by suite, and what can be compared.",
+            "Print the report of run folders again, and write or open their pages.",
         ),
         "compare": Entry(
             "toolshift.cli.runs:compare", "Compare two runs, paired on the scenes that both have."
@@ -50,11 +49,9 @@ SECTIONS = {
         "trace": Entry(
             "toolshift.cli.trace:trace", "Print one episode of a run and mark where it went wrong."
         ),
-        "view": Entry(
-            "toolshift.cli.view:view", "Show the report in the browser, with every trace."
-        ),
         "show": Entry(
-            "toolshift.cli.scenes:show", "Show one scene before and after a shift, side by side."
+            "toolshift.cli.scenes:show",
+            "Show a scene before and after a shift, or what a shift changes.",
         ),
         "minimise": Entry(
             "toolshift.cli.scenes:minimise",
@@ -63,19 +60,17 @@ SECTIONS = {
         "regrade": Entry(
             "toolshift.cli.runs:regrade", "Grade stored traces again, and say what has changed."
         ),
-        "recheck": Entry(
-            "toolshift.cli.recheck:recheck",
-            "Play a sample of a run again, and say whether the stored verdicts hold.",
-        ),
         "replay": Entry(
             "toolshift.cli.replay:replay",
-            "Play the failures of a gate's bundle again, on any machine.",
+            "Play episodes of a run, or of a gate's bundle, again: does the verdict hold?",
         ),
         "list": Entry(
             "toolshift.cli.listing:list_",
             "List worlds, shifts, suites, agents, kinds or base models.",
         ),
-        "check": Entry("toolshift.cli.check:check", "Check worlds and shifts against the rules."),
+        "check": Entry(
+            "toolshift.cli.check:check", "Check worlds and shifts, or a file of your own tasks."
+        ),
     },
     "Watch": {
         "lock": Entry(
@@ -88,13 +83,6 @@ SECTIONS = {
         "watch": Entry(
             "toolshift.cli.watch:watch",
             "Follow a stream of calls and say what drifts while it runs.",
-        ),
-        "schedule": Entry(
-            "toolshift.cli.schedule:schedule",
-            "Write a cron line or a workflow that measures an agent again and again.",
-        ),
-        "trend": Entry(
-            "toolshift.cli.trend:trend", "Put the runs of many days on one static page."
         ),
     },
     "Train": {
@@ -123,7 +111,7 @@ SECTIONS = {
         ),
         "shift": Entry(
             "toolshift.cli.shift:shift",
-            "Make a shift of a change that is coming, and show what it changes.",
+            "Make a shift of a change that is coming.",
         ),
         "serve": Entry(
             "toolshift.cli.serve:serve",
@@ -144,6 +132,59 @@ SECTIONS = {
 }
 """Every command, by what it is for, in the order in which they are of use."""
 
+HIDDEN = {
+    "schedule": Entry(
+        "toolshift.cli.schedule:schedule",
+        "Write a cron line or a workflow that measures an agent again and again.",
+    ),
+}
+"""Old commands that no other has taken over; they are run as they are."""
+
+
+class Old(NamedTuple):
+    """What an old command has become.
+
+    Attributes:
+        now: the words that stand in its place.
+        form: the new form, as it is said on standard error; "" for a spelling, which stays.
+        options: the names of its options that have changed.
+        needs: an option without which it did nothing.
+    """
+
+    now: tuple[str, ...]
+    form: str
+    options: Mapping[str, str] = {}
+    needs: str = ""
+
+
+OLD = {
+    ("view",): Old(("report", "--open"), "`toolshift report --open`"),
+    ("leaderboard",): Old(
+        ("report",), "`toolshift report RUN... --site FOLDER`", {"--out": "--site"}, "--out"
+    ),
+    ("trend",): Old(("report",), "`toolshift report FOLDER --site FOLDER`", {"--out": "--site"}),
+    ("recheck",): Old(("replay", "--sample", "100"), "`toolshift replay RUN --sample NUMBER`"),
+    ("schedule",): Old(("schedule",), "two files to copy: examples/schedule (docs/watch.md)"),
+    ("world", "check"): Old(("check", "--no-rules"), "`toolshift check FILE`"),
+    ("shift", "show"): Old(("show",), "`toolshift show SHIFT`"),
+    ("minimize",): Old(("minimise",), ""),
+}
+"""Old commands, which still run for one minor version."""
+
+OLD_OPTIONS = {
+    ("proxy",): {"--http": ("--port", "--port PORT")},
+    ("watch",): {"--metrics": ("--metrics-port", "--metrics-port PORT")},
+    ("world", "init"): {
+        "--mcp": ("mcp:", "'mcp:COMMAND'"),
+        "--mcp-url": ("", "URL"),
+        "--openapi": ("", "FILE"),
+        "--python": ("python:", "python:MODULE[:NAME]"),
+    },
+}
+"""Old options by command: what stands before their value now, and how that is said."""
+
+GOES = "the old form is gone in the next minor version"
+
 COMMANDS: Registry[Entry] = Registry("command", {}, "toolshift.commands")
 """Commands of other packages: an entry point names an `Entry`, which is cheap to import."""
 
@@ -152,6 +193,65 @@ INSTALLED = "Installed beside ToolShift"
 
 LAB = ("reproduce", "artifacts")
 """Commands that have moved to a distribution of their own."""
+
+
+def renewed(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words of a command line in their new form, and what is to be said of the old one."""
+    words, told = list(words), []
+    for length in (2, 1):
+        name = tuple(words[:length])
+        old = OLD.get(name)
+        if old is None:
+            continue
+        rest = words[length:]
+        if old.needs and not any(each.partition("=")[0] in (old.needs, "--help") for each in rest):
+            raise UsageError(f"{old.needs} is missing; {' '.join(name)} is now {old.form}")
+        words = [*old.now, *_renamed(rest, old.options)]
+        if old.form:
+            told.append(moved(" ".join(name), old.form))
+        break
+    for name, those in OLD_OPTIONS.items():
+        if tuple(words[: len(name)]) == name:
+            used = {word.partition("=")[0] for word in _before_dashes(words)}
+            command = " ".join(name)
+            told += [
+                moved(f"{command} {each}", f"`toolshift {command} {new}`")
+                for each, (_, new) in those.items()
+                if each in used
+            ]
+            words = _renamed(words, {each: now for each, (now, _) in those.items()})
+    return words, told
+
+
+def _before_dashes(words: Sequence[str]) -> list[str]:
+    """The words before `--`, behind which no option stands."""
+    return list(takewhile(lambda word: word != "--", words))
+
+
+def _renamed(words: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """The words with options by their new names; where that is no option, it begins the value."""
+    ours, found = _before_dashes(words), []
+    rest, left = list(words[len(ours) :]), iter(ours)
+    for word in left:
+        option, equals, value = word.partition("=")
+        now = names.get(option)
+        if now is None:
+            found.append(word)
+        elif now.startswith("--"):
+            found.append(now + equals + value)
+        else:
+            found.append(now + (value if equals else next(left, "")))
+    return found + rest
+
+
+def say_moved(old: str, new: str) -> None:
+    """Says on standard error that an old form has become a new one."""
+    say(moved(old, new), err=True)
+
+
+def moved(old: str, new: str) -> str:
+    """One line on an old form of a command, and its new one."""
+    return f"toolshift {old} is now {new}; {GOES}."
 
 
 class Group(click.Group):
@@ -165,9 +265,8 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command, or offers the nearest names."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known:
-            raise UsageError(unknown("command", args[0], known))
+        if args and self.get_command(ctx, args[0]) is None:
+            raise UsageError(unknown("command", args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
 
@@ -182,14 +281,17 @@ class LazyGroup(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command; says where one is that has moved out of ToolShift."""
+        """Finds a command, by an old name too; says where one is that has left ToolShift."""
+        args, told = renewed(args)
+        for line in told if not ctx.resilient_parsing else ():
+            say(line, err=True)
         if args and args[0] in LAB and args[0] not in COMMANDS.installed():
             raise UsageError(f"toolshift {args[0]} is not installed: {IN_THE_LAB}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command."""
-        ours = {name: entry for each in SECTIONS.values() for name, entry in each.items()}
+        ours = {name: entry for each in SECTIONS.values() for name, entry in each.items()} | HIDDEN
         entry = ours.get(cmd_name)
         if entry is None and cmd_name in COMMANDS.installed():
             entry = COMMANDS.find(cmd_name)

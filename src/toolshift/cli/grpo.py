@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 
 from toolshift.cli.data import MixOptions, mix, warn
-from toolshift.cli.options import PATH, Sectioned, as_json, machine, options_struct
+from toolshift.cli.options import as_json, machine
+from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
@@ -97,7 +99,9 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
         )
 
 
-@click.command(cls=Sectioned)
+@click.command(
+    cls=Sectioned, first=("out", "preset", "model", "adapter", "alpha", "shifts", "steps", "resume")
+)
 @click.option("--out", type=PATH, required=True, help="Folder of the run.")
 @click.option("--preset", default="small", show_default=True, help="smoke, small or paper.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")

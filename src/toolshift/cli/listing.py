@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from toolshift.agents.catalog import forms
-from toolshift.cli.options import as_json, options_struct
+from toolshift.cli.options import AsJson
+from toolshift.cli.parameters import argument, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
@@ -30,13 +31,11 @@ ONLY_JSON = (
 class ListOptions:
     """What `toolshift list` is asked for."""
 
-    what: str
-    as_json: bool
+    what: Annotated[str, argument()] = "all"
+    as_json: AsJson = False
 
 
 @click.command("list")
-@click.argument("what", default="all")
-@as_json
 @options_struct(ListOptions)
 def list_(options: ListOptions) -> None:
     """List worlds, shifts, suites, agents, kinds or base models."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from toolshift.cli.options import PATH, as_json, options_struct, say_unread
+from toolshift.cli.options import AsJson, say_unread
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
 from toolshift.drift.lock import lock_side, write_lock
@@ -20,15 +22,12 @@ LOCK_FILE = Path("toolshift").with_suffix(".lock")  # written whole it would loo
 class LockOptions:
     """What `toolshift lock` is asked for."""
 
-    sources: tuple[str, ...]
-    out: Path
-    as_json: bool
+    sources: Annotated[tuple[str, ...], argument(metavar="SOURCE...")]
+    out: Annotated[Path, option(help="The lock file.")] = LOCK_FILE
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--out", type=PATH, default=LOCK_FILE, show_default=True, help="The lock file.")
-@as_json
 @options_struct(LockOptions)
 def lock(options: LockOptions) -> None:
     """Record what an agent's tools look like: names, schemas, descriptions and a hash of each.

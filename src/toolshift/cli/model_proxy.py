@@ -8,14 +8,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
+from typing import Annotated
 
 import click
 import httpx
 import msgspec
 
 from toolshift.agents.chat import PATH as PATH_OF_CHAT
-from toolshift.cli.listen import Listen
-from toolshift.cli.options import PATH, options_struct
+from toolshift.cli.listen import PORT, Listen
+from toolshift.cli.options import Wordings
+from toolshift.cli.parameters import option, options_struct
 from toolshift.connect.model_proxy.app import LET_THROUGH, ModelProxy
 from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
 from toolshift.connect.serve.guard import Guard, hosts_of
@@ -28,6 +30,14 @@ from toolshift.runs.suite import check_entities, read_stack
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a request: a long conversation with pictures in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelListen(Listen):
+    """Where the proxy listens; its token is what agents send as their key."""
+
+    port: Annotated[int, PORT] = 8420
+    token: Annotated[str, option(help="Token that agents send as their API key.")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,59 +54,49 @@ class ModelProxyOptions:
         pass_through: pass on what is not shifted, in place of refusing it.
     """
 
-    upstream: str
-    shifts: tuple[str, ...]
-    seed: int
-    pool: str
-    needed: tuple[str, ...]
-    may_write: bool
-    tools: Path | None
-    trace: Path | None
-    pass_through: bool
-    listen: Listen
+    upstream: Annotated[str, option(help="The model's address: http(s)://HOST[:PORT]/v1.")]
+    shifts: Annotated[
+        tuple[str, ...],
+        option(
+            "--shift",
+            metavar="NAME[:SEV][+NAME[:SEV]]",
+            help="Shift; repeat to compose. None leaves everything as it is.",
+        ),
+    ] = ()
+    wordings: Wordings
+    needed: Annotated[
+        tuple[str, ...], option("--needs", help="A tool that the agent needs; repeat.")
+    ] = ()
+    may_write: Annotated[
+        bool,
+        option(
+            "--allow-traps-that-write",
+            help="Let misleading names lie over tools, although a request does not say which ones "
+            "write.",
+        ),
+    ] = False
+    tools: Annotated[
+        Path | None,
+        option(
+            help="Try the shifts on this tool list (JSON, OpenAI format) first, and show what "
+            "they do."
+        ),
+    ] = None
+    trace: Annotated[
+        Path | None, option(help="Append one line for each request to this file (JSONL).")
+    ] = None
+    pass_through: Annotated[
+        bool,
+        option(
+            LET_THROUGH,
+            help="Pass on as it is what is not shifted: other paths, other kinds of tools. Without "
+            "it they are refused. How many passed, and to which paths, is said at the end.",
+        ),
+    ] = False
+    listen: ModelListen
 
 
 @click.command("model-proxy")
-@click.option("--upstream", required=True, help="The model's address: http(s)://HOST[:PORT]/v1.")
-@click.option(
-    "--shift",
-    "shifts",
-    multiple=True,
-    metavar="NAME[:SEV][+NAME[:SEV]]",
-    help="Shift; repeat to compose. None leaves everything as it is.",
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of every choice.")
-@click.option(
-    "--pool", default="dev", show_default=True, help="Pool of wordings: train, dev or test."
-)
-@click.option("--needs", "needed", multiple=True, help="A tool that the agent needs; repeat.")
-@click.option(
-    "--allow-traps-that-write",
-    "may_write",
-    is_flag=True,
-    help="Let misleading names lie over tools, although a request does not say which ones write.",
-)
-@click.option(
-    "--tools",
-    type=PATH,
-    help="Try the shifts on this tool list (JSON, OpenAI format) first, and show what they do.",
-)
-@click.option("--trace", type=PATH, help="Append one line for each request to this file (JSONL).")
-@click.option(
-    LET_THROUGH,
-    is_flag=True,
-    help="Pass on as it is what is not shifted: other paths, other kinds of tools. Without it they "
-    "are refused. How many passed, and to which paths, is said at the end.",
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=8420, show_default=True, help="0 takes a free one.")
-@click.option("--token", default="", help="Token that agents send as their API key.")
-@click.option(
-    "--allow-host",
-    "allowed",
-    multiple=True,
-    help="Further name by which this server may be called; repeat.",
-)
 @options_struct(ModelProxyOptions)
 def model_proxy(options: ModelProxyOptions) -> None:
     """Shift the tools of an agent between it and its model, whatever the agent is.
@@ -110,9 +110,10 @@ def model_proxy(options: ModelProxyOptions) -> None:
     """
     require()
     upstream = _upstream(options.upstream)
-    check_entities(options.pool, 10)
+    check_entities(options.wordings.pool, 10)
     stack = read_stack("+".join(options.shifts))
-    how = ShiftOptions(stack, options.seed, options.pool, options.needed, options.may_write)
+    of = options.wordings
+    how = ShiftOptions(stack, of.seed, of.pool, options.needed, options.may_write)
     check_stack(how)
     if options.pass_through and not stack:
         raise UsageError(f"{LET_THROUGH} is for --shift: without it all passes as it is")

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import click
@@ -19,12 +19,15 @@ import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from toolshift.cli.options import PATH, as_json, header_of, options_struct
+from toolshift.cli.group import say_moved
+from toolshift.cli.options import AsJson, Wordings, header_of
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
 from toolshift.connect.mcp.web import IDLE, application
+from toolshift.connect.serve.server import bind
 from toolshift.connect.serve.timeouts import Impatient
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
@@ -38,6 +41,7 @@ from toolshift.interop.mcp_results import texts_of
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
 from toolshift.shifts.registry import find_shift
+from toolshift.shifts.release.inputs import COMMAND, command_of
 
 MAX_LINES, MAX_WIDTH = 14, 160
 """How much of a result a dry run prints."""
@@ -48,8 +52,9 @@ class ProxyOptions:
     """What `toolshift proxy` is asked for.
 
     Attributes:
-        command: the program of the real server and its arguments.
-        upstream_url: its address, in place of a program.
+        server: the real server, as `mcp:COMMAND` or by its http address; or, as it was written
+            before, its program and arguments.
+        upstream_url: its address, as it was written before.
         headers: "Name: value" for the address; `$NAME` in the value is read from the environment.
         shifts: `a:2+b:1`.
         needed: the tools that the agent needs, where the user has said so.
@@ -58,110 +63,101 @@ class ProxyOptions:
         lock: the lock of the tools that the client knows; what has changed is said to it.
         rewrite: with `lock`, also move calls to names that are the same words.
         deploy: what brings about the changes in mid-session: seconds or "signal"; "" for calls.
-        http: the port to serve on, in place of standard input and output.
-        idle: with `http`, seconds after which the session of a client ends that has gone.
+        port: the port to serve on, in place of standard input and output.
+        idle: with `port`, seconds after which the session of a client ends that has gone.
         trace: the file to append calls to.
         dry_run: print the tools and one real result before and after, and serve nothing.
         tried: the call of the dry run, `TOOL {"argument": ...}`.
         as_json: with `dry_run`.
     """
 
-    command: tuple[str, ...]
-    upstream_url: str | None
-    headers: tuple[str, ...]
-    shifts: tuple[str, ...]
-    seed: int
-    pool: str
-    needed: tuple[str, ...]
-    skip: bool
-    may_write: bool
-    lock: Path | None
-    rewrite: bool
-    deploy: str
-    http: int | None
-    idle: float
-    trace: Path | None
-    dry_run: bool
-    tried: str
-    as_json: bool
+    server: Annotated[tuple[str, ...], argument(metavar="SERVER")] = ()
+    upstream_url: Annotated[str | None, option(hidden=True)] = None
+    headers: Annotated[
+        tuple[str, ...], option("--header", help="'Name: value' for it; $VAR is read.")
+    ] = ()
+    shifts: Annotated[
+        tuple[str, ...], option("--shift", metavar="NAME[:SEV][+NAME[:SEV]]", help="Shift; repeat.")
+    ] = ()
+    wordings: Wordings
+    needed: Annotated[
+        tuple[str, ...],
+        option("--needs", metavar="TOOL", help="A tool that your agent needs; repeat."),
+    ] = ()
+    skip: Annotated[
+        bool, option("--skip-inapplicable", help="Leave out the shifts that are not applicable.")
+    ] = False
+    may_write: Annotated[
+        bool,
+        option(
+            "--allow-traps-that-write", help="Let misleading names lie over tools that write, too."
+        ),
+    ] = False
+    lock: Annotated[
+        Path | None,
+        option(
+            "--adapt",
+            metavar="LOCK",
+            help="Say in the description of a tool what has changed in it since this lock "
+            "(`toolshift lock`). Calls and results pass as they are.",
+        ),
+    ] = None
+    rewrite: Annotated[
+        bool,
+        option(
+            help="--adapt: also take calls by names of the lock that are the same words as "
+            "today's, such as getOrder for get_order."
+        ),
+    ] = False
+    deploy: Annotated[
+        str,
+        option(
+            metavar="SECONDS|signal",
+            help="Tools that change in mid-session do so after SECONDS, or at SIGHUP, and not by "
+            "calls.",
+        ),
+    ] = ""
+    port: Annotated[
+        int | None,
+        option(
+            type=click.IntRange(0, 65535),
+            help="Serve over HTTP on this port, and not over standard input and output; 0 takes a "
+            "free one.",
+        ),
+    ] = None
+    idle: Annotated[
+        float,
+        option(
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="--port: end a session whose client asks nothing and holds no stream for so long.",
+        ),
+    ] = IDLE
+    trace: Annotated[Path | None, option(help="Append each call to this file.")] = None
+    dry_run: Annotated[
+        bool, option(help="Print the tools, and one real result, before and after; serve nothing.")
+    ] = False
+    tried: Annotated[
+        str,
+        option(
+            "--try",
+            metavar="'TOOL {...}'",
+            help="--dry-run: the call to make; else a tool marked readOnlyHint is called.",
+        ),
+    ] = ""
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("command", nargs=-1, metavar="-- COMMAND [ARGUMENTS]...")
-@click.option(
-    "--shift", "shifts", multiple=True, metavar="NAME[:SEV][+NAME[:SEV]]", help="Shift; repeat."
-)
-@click.option("--upstream-url", help="The real server over streamable HTTP, in place of a command.")
-@click.option("--header", "headers", multiple=True, help="'Name: value' for it; $VAR is read.")
-@click.option("--http", type=click.IntRange(1, 65535), metavar="PORT", help="Serve over HTTP.")
-@click.option(
-    "--idle",
-    default=IDLE,
-    show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="--http: end a session whose client asks nothing and holds no stream for so long.",
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of every choice.")
-@click.option(
-    "--pool", default="dev", show_default=True, help="Pool of wordings: train, dev or test."
-)
-@click.option(
-    "--needs", "needed", multiple=True, metavar="TOOL", help="A tool that your agent needs; repeat."
-)
-@click.option(
-    "--skip-inapplicable",
-    "skip",
-    is_flag=True,
-    help="Leave out the shifts that are not applicable.",
-)
-@click.option(
-    "--allow-traps-that-write",
-    "may_write",
-    is_flag=True,
-    help="Let misleading names lie over tools that write, too.",
-)
-@click.option(
-    "--adapt",
-    "lock",
-    type=PATH,
-    metavar="LOCK",
-    help="Say in the description of a tool what has changed in it since this lock (`toolshift "
-    "lock`). Calls and results pass as they are.",
-)
-@click.option(
-    "--rewrite",
-    is_flag=True,
-    help="--adapt: also take calls by names of the lock that are the same words as today's, such "
-    "as getOrder for get_order.",
-)
-@click.option(
-    "--deploy",
-    default="",
-    metavar="SECONDS|signal",
-    help="Tools that change in mid-session do so after SECONDS, or at SIGHUP, and not by calls.",
-)
-@click.option("--trace", type=PATH, help="Append each call to this file.")
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Print the tools, and one real result, before and after; serve nothing.",
-)
-@click.option(
-    "--try",
-    "tried",
-    default="",
-    metavar="'TOOL {...}'",
-    help="--dry-run: the call to make; else a tool marked readOnlyHint is called.",
-)
-@as_json
 @options_struct(ProxyOptions)
 def proxy(options: ProxyOptions) -> None:
     """Show a real MCP server to any MCP client through shifts.
 
+    SERVER is mcp:COMMAND, which is started, or the http address of one that runs.
+
     \b
-    toolshift proxy --shift semantic_rename:2 --shift format_drift:1 -- \\
-        npx -y @modelcontextprotocol/server-filesystem DIR
+    toolshift proxy --shift semantic_rename:2 --shift format_drift:1 \\
+        'mcp:npx -y @modelcontextprotocol/server-filesystem DIR'
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     shifting, target = _shifting(options), _target(options)
@@ -173,7 +169,7 @@ def proxy(options: ProxyOptions) -> None:
     if options.as_json:
         raise UsageError("--json goes with --dry-run: what is served speaks MCP")
     try:
-        if options.http is None:
+        if options.port is None:
             asyncio.run(_over_stdio(target, shifting, options.trace))
         else:
             _over_http(target, shifting, options)
@@ -197,12 +193,12 @@ def _first(fault: BaseException) -> BaseException:
 def _shifting(options: ProxyOptions) -> ShiftOptions:
     if options.rewrite and options.lock is None:
         raise UsageError("--rewrite goes with --adapt LOCK: it moves calls by names of the lock")
-    check_entities(options.pool, 200)
+    check_entities(options.wordings.pool, 200)
     stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
         stack,
-        options.seed,
-        options.pool,
+        options.wordings.seed,
+        options.wordings.pool,
         options.needed,
         options.skip,
         options.may_write,
@@ -213,16 +209,32 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
 
 
 def _target(options: ProxyOptions) -> Target:
-    command, url, headers = options.command, options.upstream_url, options.headers
-    if bool(command) == bool(url):
-        raise UsageError("say which server: either `-- COMMAND ARGUMENTS...` or --upstream-url URL")
-    if url and not re.match(r"https?://[^/]+", url):
-        raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
-    if headers and not url:
-        raise UsageError("--header goes with --upstream-url")
-    return Target(
-        command=command, url=url or "", headers=dict(header_of(one, "--header") for one in headers)
-    )
+    command, url = _server(options)
+    if options.headers and not url:
+        raise UsageError("--header goes with the http address of a server")
+    headers = dict(header_of(one, "--header") for one in options.headers)
+    return Target(command=command, url=url, headers=headers)
+
+
+def _server(options: ProxyOptions) -> tuple[tuple[str, ...], str]:
+    """The command of the real server, or its address, in the old forms too."""
+    words, url = options.server, options.upstream_url
+    if bool(words) == bool(url) or (len(words) > 1 and _is_server(words[0])):
+        raise UsageError("say which server: one 'mcp:COMMAND', or one http address")
+    if url:
+        if not re.match(r"https?://[^/]+", url):
+            raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
+        say_moved("proxy --upstream-url URL", "`toolshift proxy URL`")
+        return (), url
+    if not _is_server(words[0]):
+        say_moved("proxy -- COMMAND", "`toolshift proxy 'mcp:COMMAND'`")
+        return words, ""
+    return ((), words[0]) if words[0].startswith("http") else (command_of(words[0]), "")
+
+
+def _is_server(word: str) -> bool:
+    """Whether a server is named as all commands name one."""
+    return word.startswith((COMMAND, "http://", "https://"))
 
 
 # -- serving -----------------------------------------------------------------------------------
@@ -260,19 +272,18 @@ async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> 
 
 def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
 
+    listener = bind("127.0.0.1", options.port or 0)
     written = _trace(options.trace, target)
-    say(f"Serving on http://127.0.0.1:{options.http}/mcp", err=True)
+    say(f"Serving on http://127.0.0.1:{listener.getsockname()[1]}/mcp", err=True)
     settings = uvicorn.Config(
         application(target, how, written, idle=options.idle),
-        host="127.0.0.1",
-        port=options.http or 0,
         http=Impatient,
         ws="none",
         log_level="warning",
         timeout_graceful_shutdown=2,
     )
     try:
-        uvicorn.Server(settings).run()
+        uvicorn.Server(settings).run(sockets=[listener])
     finally:
         if written:
             written.close()

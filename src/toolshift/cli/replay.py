@@ -1,17 +1,20 @@
-"""`toolshift replay`: play the failures of a bundle again, on any machine."""
+"""`toolshift replay`: play episodes of a run or of a bundle again, on any machine."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 import msgspec
 
 from toolshift.agents.catalog import contestants
-from toolshift.cli.options import PATH, ModelOptions, Sectioned, as_json, model, options_struct
+from toolshift.cli.options import AsJson, ModelOptions
+from toolshift.cli.parameters import argument, on_command_line, option, options_struct
+from toolshift.cli.replay_sample import play_sample
+from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.trace import find_episode, print_episode
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
@@ -36,16 +39,27 @@ class ReplayOptions:
     Attributes:
         bundle: an archive of `toolshift gate --bundle`, or a run folder.
         episodes: beginnings of the ids of episodes; all that failed where there are none.
+        sample: how many episodes to draw and play, passed ones too; None for those above.
         agent: a spec, whose agent meets the scenes afresh; "" to make the recorded calls.
         trust: whether code in the archive may be run.
     """
 
-    bundle: Path
-    episodes: tuple[str, ...]
-    agent: str
-    trust: bool
+    bundle: Annotated[Path, argument(metavar="RUN|BUNDLE")]
+    episodes: Annotated[tuple[str, ...], argument(metavar="[EPISODE]...")] = ()
+    sample: Annotated[
+        int | None,
+        option(
+            metavar="NUMBER",
+            help="Play so many episodes, whatever their verdict, and say whether it holds.",
+        ),
+    ] = None
+    seed: Annotated[int, option(help="--sample: seed of the drawing.")] = 0
+    agent: Annotated[str, option(help="Let this agent meet the scenes, as in `toolshift run`.")] = (
+        ""
+    )
+    trust: Annotated[bool, option(help="Run the code that the bundle holds.")] = False
     model: ModelOptions
-    as_json: bool
+    as_json: AsJson = False
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -63,32 +77,28 @@ class Replayed(msgspec.Struct, frozen=True):
     said: str = ""
 
 
-@click.command(cls=Sectioned)
-@click.argument("bundle", type=PATH)
-@click.argument("episodes", metavar="[EPISODE]...", nargs=-1)
-@click.option("--agent", default="", help="Let this agent meet the scenes, as in `toolshift run`.")
-@click.option("--trust", is_flag=True, help="Run the code that the bundle holds.")
-@model
-@as_json
+@click.command(cls=Sectioned, first=("sample", "seed", "agent", "trust", "as_json"))
 @options_struct(ReplayOptions)
 def replay(options: ReplayOptions) -> None:
-    """Play what failed again: the recorded calls in fresh scenes, or an agent of yours.
+    """Play episodes again: the recorded calls in fresh scenes, or an agent of yours.
 
-    BUNDLE is what `toolshift gate --bundle` wrote, or a run folder. Without --agent no model is
-    asked, and a failure is reproduced where every result and the verdict are as they are stored.
+    RUN is a run folder, BUNDLE what `toolshift gate --bundle` wrote. Without EPISODE those that
+    failed are played, with --sample some that are drawn from all. Without --agent no model is
+    asked, and an episode is reproduced where every result and the verdict are as they are stored.
+    EPISODE is named as in `toolshift trace`.
+    With --sample, void episodes and those whose tools are real are left out.
 
     \b
     toolshift replay failed.zip
     toolshift replay failed.zip 3f2a91c0de --agent mymodule:my_agent
+    toolshift replay runs/first --sample 200 --seed 1
 
     Exit codes: 0 all reproduced (with --agent: all passed), 1 not all, 2 nothing could be played.
     """
-    if not options.agent and (given := options.model.given()):
-        raise UsageError(
-            f"--{next(iter(given)).replace('_', '-')} is for --agent, and none is asked here: add "
-            "--agent, or leave it out"
-        )
+    _check(options)
     with opened_bundle(options.bundle, options.trust) as folder:
+        if options.sample is not None:
+            sys.exit(play_sample(folder, options.sample, options.seed, options.as_json))
         folder.require_code()
         shifts_as_they_were(folder)
         those = _chosen(folder, options)
@@ -101,6 +111,24 @@ def replay(options: ReplayOptions) -> None:
     if outcomes <= {"left out", "void"}:
         sys.exit(2)
     sys.exit(0 if outcomes <= {"reproduced", "passed"} else 1)
+
+
+def _check(options: ReplayOptions) -> None:
+    """Checks that each option has the one that it is for."""
+    if not options.agent and (given := options.model.given()):
+        raise UsageError(
+            f"--{next(iter(given)).replace('_', '-')} is for --agent, and none is asked here: add "
+            "--agent, or leave it out"
+        )
+    if options.sample is None:
+        if on_command_line("seed"):
+            raise UsageError("--seed is for --sample NUMBER: add that, or leave --seed out")
+    elif options.agent or options.episodes:
+        other = "--agent" if options.agent else "EPISODE"
+        raise UsageError(
+            f"--sample draws the episodes and makes their recorded calls: leave {other} out, or "
+            "--sample"
+        )
 
 
 def _chosen(folder: RunFolder, options: ReplayOptions) -> list[Record]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from toolshift.api import report_of
-from toolshift.cli.options import PATH, as_json, options_struct
+from toolshift.cli.options import AsJson
+from toolshift.cli.parameters import argument, on_command_line, option, options_struct
+from toolshift.cli.report_open import ServedPage, open_page
+from toolshift.cli.report_site import write_board, write_days
+from toolshift.cli.sectioned import Sectioned
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.intake import Intake, NotRead
 from toolshift.core.names import unknown
 from toolshift.core.terminal import console, print_json, progress, save_svg, say
 from toolshift.measure.report import Report
+from toolshift.measure.trend import holds_days
 from toolshift.report.html import write_page
 from toolshift.report.markdown import as_markdown
 from toolshift.report.tables import GROUPINGS, groups_of
@@ -40,12 +45,29 @@ class TravelOptions:
         source_url: where traces or a text can be read; "" for nowhere.
     """
 
-    eee: Path | None
-    model_id: str
-    evaluator: str
-    hf_eval_results: Path | None
-    hf_dataset: str
-    source_url: str
+    eee: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Write records of Every Eval Ever (schema 0.3) below this folder.",
+        ),
+    ] = None
+    model_id: Annotated[str, option(metavar="OWNER/NAME", help="Who the agent is, for --eee.")] = ""
+    evaluator: Annotated[str, option(help="Who ran the evaluation, for --eee.")] = ""
+    hf_eval_results: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Write evaluation results of Hugging Face (.eval_results/*.yaml) below this "
+            "folder.",
+        ),
+    ] = None
+    hf_dataset: Annotated[
+        str, option(metavar="OWNER/NAME", help="The benchmark on the Hub, for --hf-eval-results.")
+    ] = ""
+    source_url: Annotated[
+        str, option(metavar="URL", help="Where traces are, for --hf-eval-results.")
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,73 +79,125 @@ class ReportOptions:
         join: the runs are parts of one.
         grouping: the table to print; "" for the usual ones.
         html: the page; beside the first run where None.
+        site: where the page of many runs, or of many days, is written; None for none.
+        fail_on_loss: end with exit code 1 where an agent is worse on its last day.
+        open_: serve the page and show it in the browser.
     """
 
-    runs: tuple[Path, ...]
-    agent: str
-    join: bool
-    grouping: str
-    only_distinguishable: bool
-    svg: Path | None
-    html: Path | None
-    no_html: bool
-    markdown: Path | None
+    runs: Annotated[tuple[Path, ...], argument(metavar="RUN [RUN ...]")]
+    agent: Annotated[str, option(help="Only this agent, in detail.")] = ""
+    join: Annotated[
+        bool,
+        option(
+            help="The runs are parts of one, with seeds of their own: report on the whole. A page "
+            "is written with --html only."
+        ),
+    ] = False
+    grouping: Annotated[
+        str,
+        option(
+            "--table",
+            help="Print this table: tiers, dimensions, cells (tier x dimension), shifts, "
+            "severities, kinds or worlds.",
+        ),
+    ] = ""
+    only_distinguishable: Annotated[bool, option(help="Print only what is significant.")] = False
+    svg: Annotated[Path | None, option(help="Draw what is printed to this file.")] = None
+    html: Annotated[
+        Path | None,
+        option(help="Write the page here (default: report.html in the first run's folder)."),
+    ] = None
+    no_html: Annotated[bool, option(help="Write no page.")] = False
+    markdown: Annotated[
+        Path | None, option(help="Write a summary for a pull request to this file.")
+    ] = None
+    site: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Write the page of all these runs there: agents by suite, and what can be "
+            "compared; of a folder of days, the page of what has changed since the first.",
+        ),
+    ] = None
+    fail_on_loss: Annotated[
+        bool,
+        option(
+            help="For a folder of days: exit code 1 where an agent's last anchors are "
+            "significantly worse than its first."
+        ),
+    ] = False
+    open_: Annotated[
+        bool,
+        option(
+            "--open",
+            help="Show the page in the browser, with every trace, also while the run goes on.",
+        ),
+    ] = False
+    served: ServedPage
     travel: TravelOptions
-    as_json: bool
+    as_json: AsJson = False
 
 
-@click.command()
-@click.argument("runs", metavar="RUN [RUN ...]", nargs=-1, required=True, type=PATH)
-@click.option("--agent", default="", help="Only this agent, in detail.")
-@click.option(
-    "--join",
-    is_flag=True,
-    help="The runs are parts of one, with seeds of their own: report on the whole. A page is "
-    "written with --html only.",
-)
-@click.option(
-    "--table",
-    "grouping",
-    default="",
-    help="Print this table: tiers, dimensions, cells (tier x dimension), shifts, severities, kinds "
-    "or worlds.",
-)
-@click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
-@click.option("--svg", type=PATH, help="Draw what is printed to this file.")
-@click.option(
-    "--html",
-    type=PATH,
-    help="Write the page here (default: report.html in the first run's folder).",
-)
-@click.option("--no-html", is_flag=True, help="Write no page.")
-@click.option("--markdown", type=PATH, help="Write a summary for a pull request to this file.")
-@click.option(
-    "--eee",
-    type=PATH,
-    metavar="FOLDER",
-    help="Write records of Every Eval Ever (schema 0.3) below this folder.",
-)
-@click.option("--model-id", default="", metavar="OWNER/NAME", help="Who the agent is, for --eee.")
-@click.option("--evaluator", default="", help="Who ran the evaluation, for --eee.")
-@click.option(
-    "--hf-eval-results",
-    type=PATH,
-    metavar="FOLDER",
-    help="Write evaluation results of Hugging Face (.eval_results/*.yaml) below this folder.",
-)
-@click.option(
-    "--hf-dataset",
-    default="",
-    metavar="OWNER/NAME",
-    help="The benchmark on the Hub, for --hf-eval-results.",
-)
-@click.option(
-    "--source-url", default="", metavar="URL", help="Where traces are, for --hf-eval-results."
-)
-@as_json
+@click.command(
+    cls=Sectioned,
+    first=("agent", "grouping", "html", "open_", "site", "markdown", "only_distinguishable",
+           "as_json"),
+)  # fmt: skip
 @options_struct(ReportOptions)
 def report(wanted: ReportOptions) -> None:
-    """Print the report of run folders again, also of unfinished ones, and write their page."""
+    """Print the report of run folders again, also of unfinished ones, and write their page.
+
+    \b
+    toolshift report runs/first --open            in the browser, with every trace
+    toolshift report runs/* --site site           many runs on one page: agents by suite
+    toolshift report drift --site site            a folder of days (DAY/anchor, DAY/fresh)
+    """
+    if wanted.open_:
+        _only("--open", ("open_", "host", "port", "no_browser"))
+        open_page(wanted.runs, wanted.served)
+        return
+    _check_served(wanted.served)
+    days = [run for run in wanted.runs if holds_days(run)]
+    if days:
+        _report_days(days[0], wanted)
+        return
+    if wanted.fail_on_loss:
+        raise UsageError(
+            "--fail-on-loss is for a folder of days, with runs in DAY/anchor: name that, or leave "
+            "--fail-on-loss out"
+        )
+    if wanted.site is not None:
+        _only("--site", ("site", "as_json"))
+        write_board(wanted.runs, wanted.site, wanted.as_json)
+        return
+    _report_runs(wanted)
+
+
+def _report_days(folder: Path, wanted: ReportOptions) -> None:
+    """Writes the page of a folder of days."""
+    if len(wanted.runs) > 1:
+        raise UsageError(f"{folder} holds the runs of many days: report on it alone")
+    _only(f"{folder}, a folder of days", ("site", "fail_on_loss", "as_json"))
+    write_days(folder, wanted.site, wanted.fail_on_loss, wanted.as_json)
+
+
+def _only(what: str, names: Sequence[str]) -> None:
+    """Checks that nothing is asked for beside these options."""
+    others = {str(param.name) for param in click.get_current_context().command.params}
+    given = on_command_line(*others - {"runs", *names})
+    if given:
+        raise UsageError(f"{given[0]} does not go with {what}: leave one of them out")
+
+
+def _check_served(served: ServedPage) -> None:
+    """Checks that no option of --open stands alone."""
+    given = on_command_line(*(field.name for field in fields(served)))
+    if given:
+        raise UsageError(f"{given[0]} is for --open: add that, or leave {given[0]} out")
+
+
+def _report_runs(wanted: ReportOptions) -> None:
+    """Prints the reports, and writes what is asked for beside them."""
     if wanted.grouping and wanted.grouping not in GROUPINGS:
         raise UsageError(unknown("table", wanted.grouping, GROUPINGS))
     _check_together(wanted)
@@ -167,14 +241,14 @@ def _check_together(wanted: ReportOptions) -> None:
         )
     if wanted.html and wanted.no_html:
         raise UsageError("--html writes the page and --no-html writes none: leave one of them out")
-    for option, given, needed, folder in (
+    for name, given, needed, folder in (
         ("--model-id", travel.model_id, "--eee", travel.eee),
         ("--evaluator", travel.evaluator, "--eee", travel.eee),
         ("--hf-dataset", travel.hf_dataset, "--hf-eval-results", travel.hf_eval_results),
         ("--source-url", travel.source_url, "--hf-eval-results", travel.hf_eval_results),
     ):
         if given and folder is None:
-            raise UsageError(f"{option} is for {needed} FOLDER: add that, or leave {option} out")
+            raise UsageError(f"{name} is for {needed} FOLDER: add that, or leave {name} out")
 
 
 def _export(folder: RunFolder, report: Report, wanted: ReportOptions) -> list[Path]:

@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, Sectioned, as_json, options_struct, say_unread
+from toolshift.cli.options import as_json, say_unread
+from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
@@ -79,7 +81,11 @@ class RetrainOptions(RunOptions):
         )
 
 
-@click.command("retrain", cls=Sectioned)
+@click.command(
+    "retrain",
+    cls=Sectioned,
+    first=("out", "preset", "model", "adapter", "alpha", "worlds", "guard", "margin"),
+)
 @click.argument("drift", metavar="LOCK|RELEASE.json", type=PATH)
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1)
 @click.option("--out", type=PATH, required=True, help="Folder for all of it; goes on where it is.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
@@ -12,18 +13,18 @@ from toolshift.agents.catalog import contestants
 from toolshift.agents.judge import judge_of
 from toolshift.api import Evaluation
 from toolshift.cli.options import (
-    PLACE,
+    AgentWorkers,
+    AsJson,
+    Concurrency,
+    JudgeModel,
+    JudgeUrl,
     ModelOptions,
-    Sectioned,
-    as_json,
-    at_once,
-    executor,
-    judging,
-    model,
-    options_struct,
-    selection,
+    Selected,
+    Where,
 )
+from toolshift.cli.parameters import PLACE, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
+from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, progress, say
@@ -34,8 +35,7 @@ from toolshift.runs.estimate import estimate_run
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.location import is_address, placed
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.pool import Executor
-from toolshift.runs.suite import Selection, select
+from toolshift.runs.suite import select
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +55,45 @@ class RunOptions:
         otel: emit OpenTelemetry spans, as the `OTEL_*` variables say.
     """
 
-    agents: tuple[str, ...]
-    commands: tuple[str, ...]
-    urls: tuple[str, ...]
-    selection: Selection
+    agents: Annotated[
+        tuple[str, ...], option("--agent", help="`toolshift list agents`; repeat.")
+    ] = ()
+    commands: Annotated[
+        tuple[str, ...],
+        option(
+            "--agent-command",
+            metavar="COMMAND",
+            help="Your own program, started for each episode (docs/connect.md); repeat.",
+        ),
+    ] = ()
+    urls: Annotated[
+        tuple[str, ...],
+        option(
+            "--agent-url",
+            metavar="URL",
+            help="Your own agent, which runs already: messages are posted to it; repeat.",
+        ),
+    ] = ()
+    selection: Selected
     model: ModelOptions
-    out: Path | str | None
-    workers: int
-    executor: Executor
-    concurrency: int | None
-    estimate: bool
-    only_distinguishable: bool
-    judge: str
-    judge_url: str | None
-    otel: bool
-    as_json: bool
+    out: Annotated[
+        Path | str | None,
+        option(
+            type=PLACE,
+            help="Run folder, or its address in an object store (s3://...); resumes the run in it.",
+        ),
+    ] = None
+    workers: AgentWorkers = 1
+    executor: Where = "process"
+    concurrency: Concurrency = None
+    estimate: Annotated[bool, option(help="Say what the run would cost, and run nothing.")] = False
+    only_distinguishable: Annotated[bool, option(help="Print only what is significant.")] = False
+    judge: JudgeModel = ""
+    judge_url: JudgeUrl = None
+    otel: Annotated[
+        bool, option(help="Emit OpenTelemetry spans of the episodes, as the OTEL_* variables say.")
+    ] = False
+    as_json: AsJson = False
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -81,40 +105,10 @@ class RunOptions:
         return found
 
 
-@click.command(cls=Sectioned)
-@click.option("--agent", "agents", multiple=True, help="`toolshift list agents`; repeat.")
-@click.option(
-    "--agent-command",
-    "commands",
-    multiple=True,
-    metavar="COMMAND",
-    help="Your own program, started for each episode (docs/connect.md); repeat.",
+@click.command(
+    cls=Sectioned,
+    first=("agents", "suite", "worlds", "shifts", "tasks", "max_cost", "estimate", "out"),
 )
-@click.option(
-    "--agent-url",
-    "urls",
-    multiple=True,
-    metavar="URL",
-    help="Your own agent, which runs already: messages are posted to it; repeat.",
-)
-@selection
-@model
-@judging
-@click.option(
-    "--out",
-    type=PLACE,
-    help="Run folder, or its address in an object store (s3://...); resumes the run in it.",
-)
-@at_once
-@executor
-@click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
-@click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
-@click.option(
-    "--otel",
-    is_flag=True,
-    help="Emit OpenTelemetry spans of the episodes, as the OTEL_* variables say.",
-)
-@as_json
 @options_struct(RunOptions)
 def run(options: RunOptions) -> None:
     """Run agents in clean and shifted scenes, and report where they break.

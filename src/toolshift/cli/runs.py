@@ -6,12 +6,14 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from toolshift.agents.judge import judge_of
 from toolshift.api import report_of, save_report
-from toolshift.cli.options import PATH, as_json, judging, options_struct
+from toolshift.cli.options import AsJson, JudgeModel, JudgeUrl
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table, say
 from toolshift.measure.compare import Comparison, Contrast, regrade_run
@@ -26,17 +28,15 @@ from toolshift.runs.run_folder import VERDICTS, RunFolder
 class CompareOptions:
     """What `toolshift compare` is asked for; the agents are of the earlier and the later run."""
 
-    before: Path
-    after: Path
-    agents: tuple[str, ...]
-    as_json: bool
+    before: Annotated[Path, argument()]
+    after: Annotated[Path, argument()]
+    agents: Annotated[
+        tuple[str, ...], option("--agent", help="Agent of BEFORE, then of AFTER.")
+    ] = ()
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("before", type=PATH)
-@click.argument("after", type=PATH)
-@click.option("--agent", "agents", multiple=True, help="Agent of BEFORE, then of AFTER.")
-@as_json
 @options_struct(CompareOptions)
 def compare(options: CompareOptions) -> None:
     """Compare two runs, paired on the scenes that both have.
@@ -60,18 +60,14 @@ def compare(options: CompareOptions) -> None:
 class RegradeOptions:
     """What `toolshift regrade` is asked for."""
 
-    run: Path
-    write: bool
-    judge: str
-    judge_url: str | None
-    as_json: bool
+    run: Annotated[Path, argument()]
+    write: Annotated[bool, option(help="Write the new verdicts into the run folder.")] = False
+    judge: JudgeModel = ""
+    judge_url: JudgeUrl = None
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("run", type=PATH)
-@click.option("--write", is_flag=True, help="Write the new verdicts into the run folder.")
-@judging
-@as_json
 @options_struct(RegradeOptions)
 def regrade(options: RegradeOptions) -> None:
     """Grade stored traces again, and say how many verdicts have changed.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.cli.options import PATH, ModelOptions, as_json, entities, model, options_struct
+from toolshift.cli.options import AsJson, Entities, ModelOptions
+from toolshift.cli.parameters import argument, on_command_line, option, options_struct
+from toolshift.cli.shift import show_shift
 from toolshift.cli.trace import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable
@@ -20,40 +23,59 @@ from toolshift.runs.cell import Cell, build
 from toolshift.runs.minimise import Smallest, as_test, find_smallest
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import read_task
+from toolshift.worlds.names import is_file, split_task
+from toolshift.worlds.registry import world_names
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions:
     """What `toolshift show` is asked for; the shifts are one stack."""
 
-    task: str
-    shifts: tuple[str, ...]
-    seed: int
-    pool: str
-    size: int
-    as_json: bool
+    what: Annotated[str, argument(metavar="WORLD/KIND[/INDEX]|SHIFT")]
+    shifts: Annotated[
+        tuple[str, ...], option("--shift", metavar="NAME[:SEV]", help="Shift; repeat.")
+    ] = ()
+    entities: Entities
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("task", metavar="WORLD/KIND[/INDEX]")
-@click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV]", help="Shift; repeat.")
-@entities
-@as_json
 @options_struct(ShowOptions)
 def show(options: ShowOptions) -> None:
-    """Show one scene before and after a shift, side by side.
+    """Show one scene before and after a shift, side by side; or what a shift changes.
 
     \b
     toolshift show poi/booking --shift merged_tools:2
     toolshift show retail/refund/3 --shift format_drift:3 --shift query_typos
+    toolshift show semantic_rename
+    toolshift show monday.json
     """
-    stack = "+".join(options.shifts)
-    cell = read_task(options.task, stack, options.seed, options.pool, options.size)
+    if _is_task(options.what):
+        _show_scene(options)
+        return
+    if given := on_command_line("shifts", "seed", "pool", "size"):
+        raise UsageError(
+            f"{given[0]} is for a scene: name one as WORLD/KIND, such as poi/booking, and not "
+            f"{options.what}"
+        )
+    show_shift(options.what, options.as_json)
+
+
+def _is_task(name: str) -> bool:
+    """Whether a task is named, and no shift: by its world alone, too, which lacks a kind."""
+    world, rest = split_task(name)
+    return not name.endswith(".json") and (bool(rest) or is_file(world) or world in world_names())
+
+
+def _show_scene(options: ShowOptions) -> None:
+    """Shows a scene before and after its shifts."""
+    of = options.entities
+    cell = read_task(options.what, "+".join(options.shifts), of.seed, of.pool, of.size)
     try:
         after = build(cell)
     except NotApplicable as reason:
         raise UsageError(
-            f"{cell.stack} is not applicable to {options.task}: {reason}. Try another task."
+            f"{cell.stack} is not applicable to {options.what}: {reason}. Try another task."
         ) from None
     if options.as_json:
         print_json(as_data(after.clean, after))
@@ -65,24 +87,24 @@ def show(options: ShowOptions) -> None:
 class MinimiseOptions:
     """What `toolshift minimise` is asked for; without an agent, it is made from the manifest."""
 
-    run: Path
-    episode: str
-    agent: str | None
+    run: Annotated[Path, argument()]
+    episode: Annotated[str, argument()]
+    agent: Annotated[
+        str | None, option(help="The agent, where it cannot be made from the run's manifest.")
+    ] = None
     model: ModelOptions
-    out: Path | None
-    as_json: bool
+    out: Annotated[Path | None, option(help="The pytest file to write.")] = None
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("run", type=PATH)
-@click.argument("episode")
-@click.option("--agent", help="The agent, where it cannot be made from the run's manifest.")
-@model
-@click.option("--out", type=PATH, help="The pytest file to write.")
-@as_json
 @options_struct(MinimiseOptions)
 def minimise(options: MinimiseOptions) -> None:
-    """Find the smallest scene in which an episode still fails, and write it as a pytest case."""
+    """Find the smallest scene in which an episode still fails, and write it as a pytest case.
+
+    EPISODE is named as in `toolshift trace`: by the beginning of its id, or by the `id` of a task
+    in your own file.
+    """
     folder = RunFolder.read(options.run)
     folder.require_code()
     record, cell = find_episode(folder, options.episode)

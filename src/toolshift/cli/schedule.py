@@ -1,4 +1,6 @@
-"""`toolshift schedule`: a cron line or a GitHub workflow that measures an agent again and again."""
+"""`toolshift schedule`, an old command: examples/schedule has the files that it writes, to copy.
+
+It writes a cron line or a GitHub workflow that measures an agent again and again."""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ import click
 import yaml
 
 from toolshift.agents.catalog import check_settings
-from toolshift.cli.options import PATH, ModelOptions, options_struct
+from toolshift.cli.options import ModelOptions
+from toolshift.cli.parameters import PATH, options_struct
 from toolshift.cli.run import run as run_command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
@@ -101,7 +104,7 @@ def schedule(options: ScheduleOptions) -> None:
     """Write what measures an agent again and again: a script with its cron line, or a workflow.
 
     Each day runs the same anchor tasks, so that months can be compared, and fresh tasks, whose seed
-    is the date. Then `toolshift trend` makes the page. Behind -- stand options of `toolshift run`.
+    is the date. Then `toolshift report` makes the page. Behind -- stand options of `toolshift run`.
     The day is DAY=2026-01-31 where that is set.
 
     \b
@@ -204,7 +207,7 @@ def _steps(options: ScheduleOptions, fresh: bool, toolshift: str) -> str:
             f'{toolshift} run {run} --seed {seed} --out {folder}/"$DAY"/{arm} || status=$?'
             for arm, seed in arms
         ),
-        f"{toolshift} trend {folder} --fail-on-loss || status=$?",
+        f"{toolshift} report {folder} --site {folder} --fail-on-loss || status=$?",
         'exit "$status"',
     ]
     if not fresh:

@@ -6,12 +6,14 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import anyio
 import click
 
 from toolshift.cli.listen import Listen
-from toolshift.cli.options import PATH, entities, options_struct
+from toolshift.cli.options import Entities
+from toolshift.cli.parameters import option, options_struct
 from toolshift.connect.serve.control import open_episode, trace_of
 from toolshift.connect.serve.guard import hosts_of
 from toolshift.connect.serve.server import bind, require, web_server
@@ -29,12 +31,12 @@ from toolshift.runs.suite import read_task
 class Single:
     """The one episode that is served over standard input and output."""
 
-    task: str
-    shifts: tuple[str, ...]
-    seed: int
-    pool: str
-    size: int
-    trace: Path | None
+    task: Annotated[str, option(metavar="WORLD/KIND[/INDEX]", help="stdio: the task.")] = ""
+    shifts: Annotated[
+        tuple[str, ...], option("--shift", metavar="NAME[:SEV]", help="stdio: a shift.")
+    ] = ()
+    entities: Entities
+    trace: Annotated[Path | None, option(help="stdio: file for the trace.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,48 +50,23 @@ class ServeOptions:
     """
 
     listen: Listen
-    control_token: str
-    idle: float
-    no_protocol_tools: bool
-    stdio: bool
+    control_token: Annotated[
+        str,
+        option(
+            envvar="TOOLSHIFT_CONTROL_TOKEN",
+            help="Token without which no episode is opened, closed or looked into; keep it from "
+            "agents. One is made and printed once where none is given.",
+        ),
+    ] = ""
+    idle: Annotated[
+        float, option(help="Seconds without a request after which an episode is closed.")
+    ] = 1800.0
+    no_protocol_tools: Annotated[bool, option(help="Leave answering to the control API.")] = False
+    stdio: Annotated[bool, option(help="One episode over standard input and output.")] = False
     single: Single
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8410, show_default=True, help="Port; 0 takes a free one.")
-@click.option(
-    "--token",
-    default="",
-    envvar="TOOLSHIFT_SERVE_TOKEN",
-    help="Bearer token that clients must send; one is made and printed once where --host is not "
-    "loopback.",
-)
-@click.option(
-    "--control-token",
-    default="",
-    envvar="TOOLSHIFT_CONTROL_TOKEN",
-    help="Token without which no episode is opened, closed or looked into; keep it from agents. "
-    "One is made and printed once where none is given.",
-)
-@click.option(
-    "--allow-host",
-    "allowed",
-    multiple=True,
-    help="Further name by which this server may be called; repeat.",
-)
-@click.option(
-    "--idle",
-    default=1800.0,
-    show_default=True,
-    help="Seconds without a request after which an episode is closed.",
-)
-@click.option("--no-protocol-tools", is_flag=True, help="Leave answering to the control API.")
-@click.option("--stdio", is_flag=True, help="One episode over standard input and output.")
-@click.option("--task", default="", metavar="WORLD/KIND[/INDEX]", help="stdio: the task.")
-@click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV]", help="stdio: a shift.")
-@click.option("--trace", type=PATH, help="stdio: file for the trace.")
-@entities
 @options_struct(ServeOptions)
 def serve(options: ServeOptions) -> None:
     """Serve scenes over MCP to agents in programs of their own.
@@ -133,7 +110,8 @@ def _serve_one(single: Single, protocol: bool) -> None:
     if not single.task:
         raise UsageError("--stdio serves one episode: name its --task, as in poi/visit/3")
     shifts = "+".join(single.shifts)
-    cell = read_task(single.task, shifts, single.seed, single.pool, single.size)
+    of = single.entities
+    cell = read_task(single.task, shifts, of.seed, of.pool, of.size)
     session = AgentSession(open_episode(cell), protocol)
     if single.trace is not None:
         check_writable(single.trace, "--trace")

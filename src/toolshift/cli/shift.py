@@ -1,4 +1,4 @@
-"""`toolshift shift`: make a shift of a change that is coming, and show what one changes."""
+"""`toolshift shift from-diff`: a shift of a change that is coming; and what a shift changes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import PATH, as_json, options_struct, say_unread
+from toolshift.cli.options import AsJson, say_unread
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
@@ -34,7 +35,7 @@ MAX_ROWS = 60
 
 @click.group(cls=Group)
 def shift() -> None:
-    """Make a shift of a change that is coming, and show what it changes."""
+    """Make a shift of a change that is coming; `toolshift show` shows what it changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,36 +52,23 @@ class FromDiffOptions:
         dry_run: print what changes, and write nothing.
     """
 
-    old: str
-    new: str
-    out: Path
-    mapping: Path | None
-    name: str
-    yes: bool
-    dry_run: bool
-    as_json: bool
+    old: Annotated[str, argument()]
+    new: Annotated[str, argument()]
+    out: Annotated[Path, option(help="File of the shift.")] = Path("change.json")
+    mapping: Annotated[
+        Path | None,
+        option(
+            help="File of answers to what cannot be inferred; read where it exists, else written. "
+            "Default: beside --out, ending .mapping.toml."
+        ),
+    ] = None
+    name: Annotated[str, option(help="Name of the shift (default: that of the file).")] = ""
+    yes: Annotated[bool, option(help="Take the likeliest of what is doubtful.")] = False
+    dry_run: Annotated[bool, option(help="Print what changes, and write nothing.")] = False
+    as_json: AsJson = False
 
 
 @shift.command("from-diff")
-@click.argument("old")
-@click.argument("new")
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path("change.json"),
-    show_default=True,
-    help="File of the shift.",
-)
-@click.option(
-    "--mapping",
-    type=PATH,
-    help="File of answers to what cannot be inferred; read where it exists, else written. Default: "
-    "beside --out, ending .mapping.toml.",
-)
-@click.option("--name", default="", help="Name of the shift (default: that of the file).")
-@click.option("--yes", is_flag=True, help="Take the likeliest of what is doubtful.")
-@click.option("--dry-run", is_flag=True, help="Print what changes, and write nothing.")
-@as_json
 @options_struct(FromDiffOptions)
 def from_diff(options: FromDiffOptions) -> None:
     """Make a shift of the difference between two versions of a tool list.
@@ -115,24 +103,12 @@ def from_diff(options: FromDiffOptions) -> None:
             say(f"Written to {out}: give it as {shlex.join(['--shift', str(out)])}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShowOptions:
-    """What `toolshift shift show` is asked for."""
-
-    shift: str
-    as_json: bool
-
-
-@shift.command()
-@click.argument("shift")
-@as_json
-@options_struct(ShowOptions)
-def show(options: ShowOptions) -> None:
-    """Show what a shift changes: a file of from-diff, tool by tool, or a registered one."""
-    found = find_shift(options.shift)
+def show_shift(name: str, as_json: bool) -> None:
+    """Shows what a shift changes: a file of from-diff, tool by tool, or a registered one."""
+    found = find_shift(name)
     if found.file:
-        file = decode_shift_file(found.file, options.shift)
-        _print(file, Settled(file.mapping, ()), options.as_json)
+        file = decode_shift_file(found.file, name)
+        _print(file, Settled(file.mapping, ()), as_json)
         return
     told: dict[str, Any] = {
         "shift": found.name,
@@ -145,8 +121,8 @@ def show(options: ShowOptions) -> None:
     }
     drift = real_drift(found.name)
     if drift:
-        told["real drift"] = drift if options.as_json else "\n".join(drift.sentences)
-    if options.as_json:
+        told["real drift"] = drift if as_json else "\n".join(drift.sentences)
+    if as_json:
         print_json(told)
         return
     print_table("", ("", ""), [each for each in told.items() if each[1]])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from toolshift.cli.options import PATH, as_json, options_struct
+from toolshift.cli.options import AsJson
+from toolshift.cli.parameters import argument, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
@@ -33,15 +35,12 @@ MAX_LISTED = 60
 class TraceOptions:
     """What `toolshift trace` is asked for; without an episode, the list of all of them."""
 
-    run: Path
-    episode: str
-    as_json: bool
+    run: Annotated[Path, argument()]
+    episode: Annotated[str, argument()] = ""
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("run", type=PATH)
-@click.argument("episode", default="")
-@as_json
 @options_struct(TraceOptions)
 def trace(options: TraceOptions) -> None:
     """Print one episode of a run and mark where it went wrong; without EPISODE, list them all.

@@ -15,7 +15,9 @@ import msgspec
 from toolshift.cli.data import MixOptions, mix, trajectories, warn
 from toolshift.cli.group import Group
 from toolshift.cli.grpo import grpo
-from toolshift.cli.options import PATH, Option, Sectioned, as_json, machine, options, options_struct
+from toolshift.cli.options import as_json, machine
+from toolshift.cli.parameters import PATH, Option, options, options_struct
+from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
@@ -296,7 +298,10 @@ def train() -> None:
     """Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo."""
 
 
-@train.command(cls=Sectioned)
+@train.command(
+    cls=Sectioned,
+    first=("data", "out", "preset", "model", "adapter", "steps", "resume", "show_mask"),
+)
 @click.option(
     "--data",
     type=PATH,
@@ -317,7 +322,9 @@ def sft(options: SftOptions) -> None:
     sft_command(options)
 
 
-@train.command(cls=Sectioned)
+@train.command(
+    cls=Sectioned, first=("out", "preset", "model", "adapter", "alpha", "shifts", "data", "resume")
+)
 @click.option(
     "--data",
     type=PATH,

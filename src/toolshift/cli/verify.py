@@ -8,24 +8,23 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 import msgspec
 
 from toolshift.agents.catalog import check_settings, contestants
 from toolshift.cli.options import (
-    PATH,
+    AgentWorkers,
+    AsJson,
+    Concurrency,
     ModelOptions,
-    Sectioned,
-    as_json,
-    at_once,
-    model,
-    options_struct,
+    Selected,
     say_unread,
-    selection,
 )
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
+from toolshift.cli.sectioned import Sectioned
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.intake import Intake
@@ -68,18 +67,33 @@ class VerifyOptions:
         out: the folder of their run; a new one where None.
     """
 
-    lock: Path
-    sources: tuple[str, ...]
-    calls: str
-    fail_on: FailOn
-    sarif: Path | None
-    agents: tuple[str, ...]
-    selection: Selection
+    lock: Annotated[Path, argument()]
+    sources: Annotated[tuple[str, ...], argument(metavar="[SOURCE]...")] = ()
+    calls: Annotated[
+        str,
+        option(
+            metavar="TRACE",
+            help="Calls that your agent made: a trace, conversations, spans (.jsonl), a run "
+            "folder, or a JSON list. A change is breaking for your agent where one of them breaks.",
+        ),
+    ] = ""
+    fail_on: Annotated[
+        FailOn,
+        option(
+            help="What exit code 1 is for: any change, what may change or breaks calls, or only "
+            "recorded calls that break. New texts that may instruct the model always count."
+        ),
+    ] = "harmless"
+    sarif: Annotated[Path | None, option(help="Write SARIF 2.1.0 to this file.")] = None
+    agents: Annotated[
+        tuple[str, ...], option("--agent", help="Run this agent under the drift; repeat.")
+    ] = ()
+    selection: Selected
     model: ModelOptions
-    out: Path | None
-    workers: int
-    concurrency: int | None
-    as_json: bool
+    out: Annotated[Path | None, option(help="Run folder for --agent; resumes it.")] = None
+    workers: AgentWorkers = 1
+    concurrency: Concurrency = None
+    as_json: AsJson = False
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -93,31 +107,10 @@ class Verdict(msgspec.Struct, frozen=True):
     unread: list[Intake]
 
 
-@click.command(cls=Sectioned)
-@click.argument("lock", type=PATH)
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
-@click.option(
-    "--calls",
-    default="",
-    metavar="TRACE",
-    help="Calls that your agent made: a trace, conversations, spans (.jsonl), a run folder, or a "
-    "JSON list. A change is breaking for your agent where one of them breaks.",
+@click.command(
+    cls=Sectioned,
+    first=("calls", "fail_on", "sarif", "agents", "worlds", "tasks", "out", "as_json"),
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice([*SEVERITIES, "calls"]),
-    default="harmless",
-    show_default=True,
-    help="What exit code 1 is for: any change, what may change or breaks calls, or only recorded "
-    "calls that break. New texts that may instruct the model always count.",
-)
-@click.option("--sarif", type=PATH, help="Write SARIF 2.1.0 to this file.")
-@click.option("--agent", "agents", multiple=True, help="Run this agent under the drift; repeat.")
-@selection
-@model
-@click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
-@at_once
-@as_json
 @options_struct(VerifyOptions)
 def verify(options: VerifyOptions) -> None:
     """Compare tools with their lock: what moved, what it breaks and what it costs your agent.

@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
 
-from toolshift.cli.options import (
-    PATH,
-    as_json,
-    header_of,
-    options_struct,
-    say_unread,
-    with_variables,
-)
+from toolshift.cli.options import AsJson, header_of, say_unread, with_variables
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake
@@ -50,56 +44,51 @@ class WatchOptions:
         learn: calls of a tool, or endings, from which a rate is learned.
         webhook: an address to which alarms are posted; "" for none.
         headers: "Name: value" for it.
-        metrics: the port on which Prometheus is answered; None for none.
+        metrics_port: the port on which Prometheus is answered; None for none.
     """
 
-    stream: str
-    lock: Path | None
-    baseline: Path | None
-    every: int
-    learn: int
-    webhook: str
-    headers: tuple[str, ...]
-    metrics: int | None
-    as_json: bool
+    stream: Annotated[str, argument(metavar="FILE|-")]
+    lock: Annotated[
+        Path | None, option(help="The tools as they were (default: the stream's first list).")
+    ] = None
+    baseline: Annotated[
+        Path | None, option(help="A stream from when all was well, to learn rates from.")
+    ] = None
+    every: Annotated[
+        int,
+        option(
+            type=click.IntRange(min=1),
+            help="At most one false alarm in so many events, on average.",
+        ),
+    ] = EVERY
+    learn: Annotated[
+        int,
+        option(
+            type=click.IntRange(min=20),
+            help="Calls of a tool, or endings, from which a rate is learned.",
+        ),
+    ] = LEARN
+    webhook: Annotated[
+        str,
+        option(
+            metavar="URL", help="Post each alarm there as JSON; $VAR is read from the environment."
+        ),
+    ] = ""
+    headers: Annotated[
+        tuple[str, ...], option("--webhook-header", help="'Name: value' for it; $VAR is read.")
+    ] = ()
+    metrics_port: Annotated[
+        int | None,
+        option(
+            type=click.IntRange(0, 65535),
+            metavar="PORT",
+            help="Answer Prometheus on 127.0.0.1:PORT (0: a free port) while the watch runs.",
+        ),
+    ] = None
+    as_json: AsJson = False
 
 
 @click.command()
-@click.argument("stream", metavar="FILE|-")
-@click.option(
-    "--lock", type=PATH, help="The tools as they were (default: the stream's first list)."
-)
-@click.option("--baseline", type=PATH, help="A stream from when all was well, to learn rates from.")
-@click.option(
-    "--every",
-    type=click.IntRange(min=1),
-    default=EVERY,
-    show_default=True,
-    help="At most one false alarm in so many events, on average.",
-)
-@click.option(
-    "--learn",
-    type=click.IntRange(min=20),
-    default=LEARN,
-    show_default=True,
-    help="Calls of a tool, or endings, from which a rate is learned.",
-)
-@click.option(
-    "--webhook",
-    default="",
-    metavar="URL",
-    help="Post each alarm there as JSON; $VAR is read from the environment.",
-)
-@click.option(
-    "--webhook-header", "headers", multiple=True, help="'Name: value' for it; $VAR is read."
-)
-@click.option(
-    "--metrics",
-    type=click.IntRange(0, 65535),
-    metavar="PORT",
-    help="Answer Prometheus on 127.0.0.1:PORT (0: a free port) while the watch runs.",
-)
-@as_json
 @options_struct(WatchOptions)
 def watch(options: WatchOptions) -> None:
     """Follow a stream of calls and say what drifts: tools, errors, times, results, queries.
@@ -110,7 +99,7 @@ def watch(options: WatchOptions) -> None:
 
     \b
     tail -f trace.jsonl | toolshift watch - --lock toolshift.lock
-    toolshift watch spans.jsonl --every 10000 --metrics 9464 --webhook '$HOOK_URL'
+    toolshift watch spans.jsonl --every 10000 --metrics-port 9464 --webhook '$HOOK_URL'
 
     Exit codes: 0 no drift, 1 drift, 2 could not watch: also where nothing was read of the stream.
     """
@@ -197,10 +186,10 @@ def _message(alarm: Alarm, options: WatchOptions) -> dict[str, Any]:
 
 
 def _serve_metrics(options: WatchOptions, open_: ExitStack) -> Metrics | None:
-    if options.metrics is None:
+    if options.metrics_port is None:
         return None
     metrics = Metrics()
-    open_.callback(metrics.serve(options.metrics))
+    open_.callback(metrics.serve(options.metrics_port))
     say(f"Metrics: http://127.0.0.1:{metrics.port}/metrics", err=True)
     return metrics
 

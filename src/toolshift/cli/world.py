@@ -6,23 +6,28 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import PATH, ModelOptions, as_json, model, options_struct
+from toolshift.cli.options import ModelOptions
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable
-from toolshift.core.terminal import print_json, print_table, progress, say
-from toolshift.runs.own_checking import check_tasks, let_play
+from toolshift.core.terminal import progress, say
+from toolshift.runs.own_checking import let_play
+from toolshift.shifts.release.inputs import COMMAND, command_of
 from toolshift.worlds.own import load
 from toolshift.worlds.own.file import SYSTEM, WorldFile
 from toolshift.worlds.own.world import find_source
+
+PYTHON = "python:"
+"""How a source begins that is annotated functions, as `mcp:` does for a server."""
 
 
 @click.group(cls=Group)
@@ -30,61 +35,25 @@ def world() -> None:
     """A world from your own tools: an MCP server, an OpenAPI document or Python functions.
 
     \b
-    toolshift world init --mcp "uvx mcp-server-time" --out tasks.yaml
-    toolshift world check tasks.yaml
+    toolshift world init 'mcp:uvx mcp-server-time' --out tasks.yaml
+    toolshift check tasks.yaml
     toolshift run --world tasks.yaml --agent mymodule:my_agent
     """
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions:
-    """What `toolshift world check` is asked for."""
-
-    file: Path
-    as_json: bool
-
-
-@world.command("check")
-@click.argument("file", type=PATH)
-@as_json
-@options_struct(CheckOptions)
-def world_check(options: CheckOptions) -> None:
-    """Try every task on its tools and under every shift; exit 1 where one does not pass."""
-    with progress("tasks") as watch:
-        world = load(options.file)
-        found = check_tasks(world, watch)
-    if options.as_json:
-        print_json(found)
-        return
-    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in found])
-    if world.shared:
-        say(f"\nNote: {world.shared}.")
-    if not world.writes and world.file.writes is None:
-        say(
-            "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
-            "those that do under `writes:`."
-        )
-    broken = sum(task.state == "fail" for task in found)
-    say(f"\n{world.name}: {len(found)} tasks, {len(world.tools)} tools, {broken} broken")
-    if broken:
-        raise SystemExit(1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordOptions:
     """What `toolshift world record` is asked for: whose calls of which tools to keep where."""
 
-    file: Path
-    out: Path
-    agents: tuple[str, ...]
+    file: Annotated[Path, argument()]
+    out: Annotated[Path, option(help="The recording to write.")]
+    agents: Annotated[
+        tuple[str, ...], option("--agent", help="Record this agent's calls too; repeat.")
+    ] = ()
     model: ModelOptions
 
 
 @world.command("record")
-@click.argument("file", type=PATH)
-@click.option("--out", type=PATH, required=True, help="The recording to write.")
-@click.option("--agent", "agents", multiple=True, help="Record this agent's calls too; repeat.")
-@model
 @options_struct(RecordOptions)
 def world_record(options: RecordOptions) -> None:
     """Make the expected calls on the real tools, and keep the answers to replay them offline."""
@@ -105,42 +74,36 @@ def world_record(options: RecordOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where tools come from; "" where they do not."""
-
-    mcp: str
-    mcp_url: str
-    openapi: str
-    python: str
-
-    def named(self) -> dict[str, str]:
-        """What is said, as the file of tasks has it."""
-        found = {name: value for name, value in asdict(self).items() if value}
-        if len(found) != 1:
-            raise UsageError(
-                "say where the tools come from: one of --mcp, --mcp-url, --openapi and --python"
-            )
-        return found
-
-
-@dataclass(frozen=True, kw_only=True)
 class InitOptions:
     """What `toolshift world init` is asked for."""
 
-    source: Source
-    out: Path
+    sources: Annotated[tuple[str, ...], argument(metavar="SOURCE")]
+    out: Annotated[Path, option(help="The file to write.")]
+
+    def source(self) -> dict[str, str]:
+        """Where the tools come from, as the file of tasks has it."""
+        if len(self.sources) != 1:
+            raise UsageError(f"name one SOURCE of tools, and not {len(self.sources)}")
+        (source,) = self.sources
+        if source.startswith(COMMAND):
+            command_of(source)
+            return {"mcp": source.removeprefix(COMMAND)}
+        if source.startswith(("http://", "https://")):
+            return {"mcp_url": source}
+        if source.startswith(PYTHON):
+            return {"python": source.removeprefix(PYTHON)}
+        return {"openapi": source}
 
 
 @world.command("init")
-@click.option("--mcp", default="", metavar="COMMAND", help="An MCP server to start.")
-@click.option("--mcp-url", default="", metavar="URL", help="An MCP server that runs.")
-@click.option("--openapi", default="", metavar="FILE", help="An OpenAPI 3 document.")
-@click.option("--python", default="", metavar="MODULE[:NAME]", help="Annotated functions.")
-@click.option("--out", type=PATH, required=True, help="The file to write.")
 @options_struct(InitOptions)
 def world_init(options: InitOptions) -> None:
-    """Write a first file of tasks, with the tools listed."""
-    source, out = options.source.named(), options.out
+    """Write a first file of tasks, with the tools listed.
+
+    SOURCE: an MCP server (mcp:COMMAND, or its http address), an OpenAPI 3 document, or annotated
+    functions (python:MODULE[:NAME]).
+    """
+    source, out = options.source(), options.out
     if out.exists():
         raise UsageError(f"{out} is there already: name another file")
     tools = dict(source)
@@ -154,7 +117,7 @@ def world_init(options: InitOptions) -> None:
         None,
         (),
         "",
-        lambda place: f"--{place[-1]}".replace("_", "-"),
+        lambda place: options.sources[0],
     )
     listed = find_source(file).listed
     try:
@@ -162,7 +125,7 @@ def world_init(options: InitOptions) -> None:
     except OSError as fault:
         raise UsageError(f"{out}: cannot write ({fault.strerror})") from None
     say(f"{len(listed)} tools are listed in {out}. Fill in the tasks, then:")
-    say(f"  {command('world', 'check', out)}")
+    say(f"  {command('check', out)}")
 
 
 def _skeleton(source: Mapping[str, str], listed: list[dict[str, Any]]) -> str:

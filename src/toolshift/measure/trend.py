@@ -9,7 +9,7 @@ hide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from math import isnan
 from pathlib import Path
@@ -77,18 +77,27 @@ class Trend(msgspec.Struct, frozen=True):
 
 def read_days(folder: Path) -> list[tuple[str, Arm, RunFolder]]:
     """The runs of a folder: DAY/anchor and DAY/fresh, where DAY is a date such as 2026-11-25."""
-    days: list[tuple[str, Arm, RunFolder]] = []
-    arms: tuple[Arm, ...] = (ANCHOR, FRESH)
-    for day in sorted(path for path in folder.glob("*") if path.is_dir() and _is_day(path.name)):
-        for arm in arms:
-            if (day / arm / "manifest.json").is_file():
-                days.append((day.name, arm, RunFolder.read(day / arm)))
+    days = [(day, arm, RunFolder.read(folder / day / arm)) for day, arm in _arms_in(folder)]
     if not days:
         raise UsageError(
             f"{folder} has no run: a day's runs stand in DAY/anchor and DAY/fresh, such as "
             f"{folder / '2026-01-31' / ANCHOR}"
         )
     return days
+
+
+def holds_days(folder: Path) -> bool:
+    """Whether a folder is no run itself, and holds the runs of a day."""
+    return not (folder / "manifest.json").is_file() and any(_arms_in(folder))
+
+
+def _arms_in(folder: Path) -> Iterator[tuple[str, Arm]]:
+    """The days of a folder with the arms that were run, in order."""
+    arms: tuple[Arm, ...] = (ANCHOR, FRESH)
+    for day in sorted(path for path in folder.glob("*") if path.is_dir() and _is_day(path.name)):
+        for arm in arms:
+            if (day / arm / "manifest.json").is_file():
+                yield day.name, arm
 
 
 def _is_day(name: str) -> bool:

@@ -44,7 +44,7 @@ class Selection(msgspec.Struct, frozen=True):
     Attributes:
         suite: the name of a suite.
         worlds: worlds instead of the suite's.
-        kinds: only these task kinds.
+        kinds: only these task kinds; `WORLD/KIND` names the world, too.
         shifts: shifts instead of the suite's; see `read_arms`.
         without: shifts, or whole tiers, to hold out.
         severities: 1 to 3, for shifts that name none.
@@ -250,6 +250,7 @@ def find_suite(name: str) -> Suite:
 
 def select(selection: Selection) -> ResolvedSelection:
     """Resolves a suite and the changes to it."""
+    selection = _without_worlds_in_kinds(selection)
     base = find_suite(selection.suite)
     check_entities(selection.pool, selection.size)
     tasks = base.tasks if selection.tasks is None else selection.tasks
@@ -299,6 +300,37 @@ def select(selection: Selection) -> ResolvedSelection:
         size=selection.size,
         max_repeats=selection.max_repeats,
     )
+
+
+def _without_worlds_in_kinds(selection: Selection) -> Selection:
+    """The same selection, with kinds that are named as `WORLD/KIND` as kinds of these worlds."""
+    named = [split_task(kind) for kind in selection.kinds if "/" in kind]
+    if not named:
+        return selection
+    for _, kind in named:
+        if "/" in kind:
+            raise UsageError(
+                f"kind {kind}: a run draws tasks of a kind, so leave the index out: "
+                f"{kind.partition('/')[0]}"
+            )
+    worlds = tuple(dict.fromkeys(stored_name(world) for world, _ in named))
+    given = tuple(map(stored_name, selection.worlds))
+    if given and not set(worlds) <= set(given):
+        raise UsageError(f"kinds of {', '.join(worlds)} are named, but the worlds are others")
+    kinds = tuple(split_task(kind)[1] if "/" in kind else kind for kind in selection.kinds)
+    of = {(stored_name(world), kind) for world, kind in named}
+    plain = {kind for kind in selection.kinds if "/" not in kind}
+    for world in given or worlds:
+        for kind in set(kinds) - plain:
+            if kind in find_world(world).kinds and (world, kind) not in of:
+                raise UsageError(
+                    f"{world} has the kind {kind} too, and it is not named as {world}/{kind}: name "
+                    "it so as well, or run the worlds one after the other"
+                )
+    for world, kind in of:
+        if kind not in find_world(world).kinds:
+            raise UsageError(unknown(f"task kind of {world}", kind, find_world(world).kinds))
+    return msgspec.structs.replace(selection, worlds=given or worlds, kinds=kinds)
 
 
 def _check_worlds(selection: Selection, worlds: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -115,7 +116,14 @@ def addresses() -> Iterator[tuple[str, str]]:
         yield "reference", url
     for name, shifts in (("proxy", ()), ("proxy, shifted", ("--shift", SHIFT))):
         port = free_port()
-        words = ("proxy", *shifts, "--skip-inapplicable", "--http", str(port), "--", *REFERENCE)
+        words = (
+            "proxy",
+            *shifts,
+            "--skip-inapplicable",
+            "--port",
+            str(port),
+            f"mcp:{shlex.join(REFERENCE)}",
+        )
         with started((*TOOLSHIFT, *words), port):
             yield name, f"http://127.0.0.1:{port}/mcp"
     port = free_port()

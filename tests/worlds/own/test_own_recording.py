@@ -11,6 +11,7 @@ import pytest
 from worlds.own.test_own import EXAMPLE, called, played, reads, remembers, scenes
 
 from toolshift.api import evaluate
+from toolshift.cli.check import check
 from toolshift.cli.world import world
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
@@ -31,8 +32,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def call(*words: str | Path) -> None:
-    """A command of `toolshift world`."""
-    world.main(list(map(str, words)), standalone_mode=False)
+    """A command of `toolshift world`, or `toolshift check`."""
+    command = {"check": check}.get(str(words[0]), world)
+    words = words[1:] if command is check else words
+    command.main(list(map(str, words)), standalone_mode=False)
 
 
 def replayed(folder: Path, *agents: str) -> OwnWorld:
@@ -136,18 +139,18 @@ def test_check_says_what_every_task_is_worth(
         "arguments: {order_id: O-1702}}\n    check: {answer: RF-1702-1, calls",
     )
     (folder / "free.yaml").write_text(tasks)
-    call("check", folder / "free.yaml", "--json")
+    call("check", folder / "free.yaml", "--no-rules", "--json")
     said = {task["id"]: task["said"] for task in json.loads(capsys.readouterr().out)}
     assert "order_id 'O-1702' stands neither in the request nor" in said["refund-by-number"]
 
 
 def test_init_lists_the_tools(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "new.yaml"
-    call("init", "--python", "shop_tools", "--out", out)
+    call("init", "python:shop_tools", "--out", out)
     assert "4 tools are listed" in capsys.readouterr().out
     assert "refund_order(order_id*, reason)  Refund an order" in out.read_text()
     with pytest.raises(UsageError, match="is there already"):
-        call("init", "--python", "shop_tools", "--out", out)
+        call("init", "python:shop_tools", "--out", out)
     call("check", out)
     said = " ".join(capsys.readouterr().out.split())
     assert "no expected calls: that the tools suffice is not proved" in said

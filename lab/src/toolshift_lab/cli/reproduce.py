@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, machine, options_struct
+from toolshift.cli.options import as_json, machine
+from toolshift.cli.parameters import PATH, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import write

@@ -85,13 +85,22 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
 def read_side(text: str) -> Side:
     """Reads a tool list; see the module."""
     if text.startswith(COMMAND):
-        command = tuple(shlex.split(text.removeprefix(COMMAND)))
-        if not command:
-            raise UsageError(f"{text!r}: the command of the server is missing after mcp:")
+        command = command_of(text)
         return side_of("mcp", command_name(command), _listed(command=command))
     if text.startswith(("http://", "https://")):
         return side_of("mcp", address_name(text), _listed(url=text))
     return _from_file(Path(text))
+
+
+def command_of(text: str) -> tuple[str, ...]:
+    """The program and its arguments of a server that is named as `mcp:COMMAND`."""
+    try:
+        command = tuple(shlex.split(text.removeprefix(COMMAND)))
+    except ValueError as fault:
+        raise UsageError(f"{text!r}: the command cannot be read ({fault})") from None
+    if not command:
+        raise UsageError(f"{text!r}: the command of the server is missing after mcp:")
+    return command
 
 
 _NO_VALUE = ("-y", "--yes", "-q", "--quiet", "-m", "-u")

@@ -1,7 +1,7 @@
 """See it happen: the clean and the shifted episode side by side, with an index of all episodes.
 
 A page holds the traces that matter most and a row for every other episode, which says how to see
-it. `toolshift view` serves the same page and brings every trace when it is asked for.
+it. `toolshift report --open` serves the same page and brings every trace when it is asked for.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ function title(row) {
 
 /** The words to type for an episode. */
 function command(which, row) {
-  const words = which === "trace" ? `toolshift trace ${quoted(row.run)} ${row.id}` : `toolshift view ${quoted(row.run)}`;
+  const words = which === "trace" ? `toolshift trace ${quoted(row.run)} ${row.id}` : `toolshift report --open ${quoted(row.run)}`;
   return ["In a terminal: ", el("code", {}, brief(words, 300))];
 }
 
@@ -62,7 +62,7 @@ function elsewhere(row) {
     el("dl", { class: "ep-verdicts" }, about.filter(([, value]) => value).map(([key, value]) =>
       [el("dt", {}, key), el("dd", {}, value)])),
     el("p", {}, "The steps of this episode are not in this page, which keeps those that matter most. All are in the run folder. ",
-      command("view", row)),
+      command("report", row)),
   ];
 }
 
@@ -122,7 +122,7 @@ async function keepFollowing() {
       if (!opened) start();
       else if (missing && index.byKey.has(opened)) open(opened, false);
     } catch (fault) {
-      $("ep-live").textContent = `Not following: ${fault.message}. Is toolshift view still running?`;
+      $("ep-live").textContent = `Not following: ${fault.message}. Is toolshift report --open still running?`;
     }
     await new Promise((ready) => { setTimeout(ready, state.done ? 10 * POLL : POLL); });
   }

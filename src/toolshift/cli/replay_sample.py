@@ -1,18 +1,11 @@
-"""`toolshift recheck`."""
+"""`toolshift replay --sample`: do the stored verdicts of a run hold?"""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 
-import click
-
-from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.terminal import print_json, progress, say
-from toolshift.measure.recheck import Difference, Recheck
-from toolshift.measure.recheck import recheck as play_again
+from toolshift.measure.recheck import Difference, Recheck, recheck
 from toolshift.report.html.figures import shown
 from toolshift.report.words import verdict
 from toolshift.runs.run_folder import RunFolder
@@ -20,39 +13,16 @@ from toolshift.runs.run_folder import RunFolder
 MAX_SHOWN = 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecheckOptions:
-    """What `toolshift recheck` is asked for."""
-
-    run: Path
-    sample: int
-    seed: int
-    as_json: bool
-
-
-@click.command()
-@click.argument("run", type=PATH)
-@click.option("--sample", default=100, show_default=True, help="Episodes to play again.")
-@click.option("--seed", default=0, show_default=True, help="Of the drawing of the sample.")
-@as_json
-@options_struct(RecheckOptions)
-def recheck(options: RecheckOptions) -> None:
-    """Play a sample of a run again, and say whether the stored verdicts hold.
-
-    The recorded calls are made in fresh scenes: no agent and no model is asked. Episodes whose
-    tools are real are left out, and so are void ones.
-
-    Exit codes: 0 they hold, 1 some differ, 2 nothing could be played again.
-    """
-    folder = RunFolder.read(options.run)
+def play_sample(folder: RunFolder, sample: int, seed: int, as_json: bool) -> int:
+    """Plays a sample of a run again, and says whether the verdicts hold; returns the exit code."""
     with progress("episodes") as watch:
-        found = play_again(folder, options.sample, options.seed, watch)
+        found = recheck(folder, sample, seed, watch)
     made = folder.manifest.toolshift
-    if options.as_json:
+    if as_json:
         print_json({**_plain(found), "holds": found.holds, "toolshift": made})
     else:
         _print(found, made)
-    sys.exit(0 if found.holds else 1)
+    return 0 if found.holds else 1
 
 
 def _plain(found: Recheck) -> dict[str, object]:
