@@ -12,6 +12,7 @@ import click
 
 from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import IN_THE_LAB, UsageError
+from toolshift.core.installation import extra
 from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
 
@@ -203,7 +204,7 @@ class LazyGroup(Group):
                 raise
             raise UsageError(
                 f"toolshift {cmd_name} needs packages that are not installed ({fault}): "
-                f"pip install 'toolshift[{entry.extra}]'"
+                f"{extra(entry.extra)}"
             ) from None
         assert isinstance(command, click.Command)
         return command
