@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from toolshift.core.installation import extra
+
 WITHOUT = """
 import importlib.abc, json, os, sys
 
@@ -64,6 +66,6 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, str]]:
 def test_what_needs_the_extra_says_so(number: int, answers: list[tuple[int, str]]) -> None:
     code, said = answers[number]
     assert code == 2, said
-    assert "toolshift[connect]" in said
+    assert extra("connect") in said
     assert "Traceback" not in said
     assert len(said.strip().splitlines()) == 1

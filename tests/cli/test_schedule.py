@@ -107,7 +107,7 @@ def test_the_steps_of_the_workflow_keep_every_day(
         "DAY": "${{ inputs.day }}",
         "OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}",
     }
-    assert steps["install"]["run"] == "pip install toolshift -e ."
+    assert steps["install"]["run"] == "pip install ./toolshift -e ."
     git(tmp_path, "init", "-q", "--bare", "origin.git")
     for number, day in enumerate(("2026-03-01", "2026-04-01")):
         home = tmp_path / f"checkout{number}"

@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.installation import extra
 from toolshift.core.shift import TIERS
 from toolshift.shifts.registry import shifts
 from toolshift_lab.endpoints import ArmEndpoint, Endpoints
@@ -104,7 +105,7 @@ def _drawn(chart: dict[str, Any]) -> str:
     try:
         from vl_convert import vegalite_to_svg  # noqa: PLC0415 - an extra
     except ImportError:
-        raise UsageError("plots need vl-convert-python: pip install 'toolshift[train]'") from None
+        raise UsageError(f"plots need vl-convert-python: {extra('train')}") from None
     return slim(vegalite_to_svg(chart))
 
 

@@ -14,6 +14,7 @@ import click
 
 from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import IN_THE_LAB, UsageError
+from toolshift.core.installation import extra
 from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
 from toolshift.core.terminal import say
@@ -305,7 +306,7 @@ class LazyGroup(Group):
                 raise
             raise UsageError(
                 f"toolshift {cmd_name} needs packages that are not installed ({fault}): "
-                f"pip install 'toolshift[{entry.extra}]'"
+                f"{extra(entry.extra)}"
             ) from None
         assert isinstance(command, click.Command)
         return command

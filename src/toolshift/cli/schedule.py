@@ -28,7 +28,8 @@ from toolshift.worlds.registry import find_world
 SCRIPT = "toolshift-schedule.sh"
 WORKFLOW = ".github/workflows/toolshift-drift.yml"
 BRANCH = "toolshift-drift"
-INSTALL = "pip install toolshift -e ."
+INSTALL = "pip install ./toolshift -e ."
+"""A clone of ToolShift in a folder of the repository, and the package of the agent."""
 _FIELD = re.compile(r"[\d*/,\-A-Za-z]+")
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 """The smallest and the largest number that each field of a cron line may have."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.installation import extra
 from toolshift.data.conversation import Row
 
 CHUNK = 512
@@ -25,7 +26,7 @@ def parquet() -> Any:
         import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
     except ImportError:
         raise UsageError(
-            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
+            f"Parquet needs pyarrow, which is not installed; run: {extra('train')}"
         ) from None
     return pyarrow.parquet
 

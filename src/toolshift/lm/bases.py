@@ -26,13 +26,14 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.installation import extra
 from toolshift.core.names import unknown
 
 SMOL, GEMMA = "smol", "gemma3-270m"
 """The names under which base models are asked for; `smol` is the bundled one."""
 WHEELS = "TOOLSHIFT_WHEELS"
 """The variable of the environment that names a folder of wheels and weights."""
-_NEED_LOCAL = "local models need {missing}, which is not installed; run: pip install '{extra}'"
+_NEED_LOCAL = "local models need {missing}, which is not installed; run: {install}"
 
 
 class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +131,7 @@ def require_local() -> None:
     """Checks that the packages of the extra `local` are there."""
     for package in ("torch", "transformers", "peft", "gguf"):
         if importlib.util.find_spec(package) is None:
-            raise UsageError(_NEED_LOCAL.format(missing=package, extra="toolshift[local]"))
+            raise UsageError(_NEED_LOCAL.format(missing=package, install=extra("local")))
 
 
 def cache_folder() -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError, naming_folder
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 from toolshift.core.terminal import say
 
 
@@ -88,8 +89,7 @@ def placed(out: str | Path) -> Iterator[RunLocation]:
         store: Any = load("toolshift.runs.store:Store")(str(out))
     except ImportError as fault:
         raise UsageError(
-            f"--out {out} needs packages that are not installed ({fault}): "
-            "pip install 'toolshift[ray]'"
+            f"--out {out} needs packages that are not installed ({fault}): {extra('ray')}"
         ) from None
     if store.passing:
         say(

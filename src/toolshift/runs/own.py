@@ -24,7 +24,7 @@ from toolshift.core.world import World
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
 from toolshift.shifts.facts import ShiftFacts, facts_of
-from toolshift.shifts.registry import find_shift, has_code
+from toolshift.shifts.registry import find_shift, has_code, why_no_code
 from toolshift.worlds.own import OwnWorld
 from toolshift.worlds.own.stored import StoredWorld, as_stored, as_world
 from toolshift.worlds.registry import find_world, is_loaded
@@ -113,10 +113,7 @@ class OwnParts:
         """The scene of a cell; none of the user's code is run, and no server is called."""
         lacking = [applied.shift for applied in cell.shifts if not has_code(applied.shift)]
         if lacking:
-            raise NotStored(
-                f"the scene is made by code of the shift {lacking[0]}, which is not loaded: name "
-                "its file with `toolshift --plugin FILE.py` to have the rest"
-            )
+            raise NotStored(f"the scene cannot be made: {why_no_code(lacking[0])}")
         if is_loaded(cell.world):
             return build(cell)
         return build(cell, self.world)

@@ -17,6 +17,7 @@ from typing import Literal, Protocol, TypeVar, cast
 
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 
 CHUNK = 128
 Executor = Literal["process", "ray"]
@@ -48,8 +49,7 @@ def open_pool(workers: int, executor: Executor = "process", begin: Begin | None 
         made = load("toolshift.runs.cluster:Cluster")
     except ImportError as fault:
         raise UsageError(
-            f"--executor ray needs packages that are not installed ({fault}): "
-            "pip install 'toolshift[ray]'"
+            f"--executor ray needs packages that are not installed ({fault}): {extra('ray')}"
         ) from None
     return cast(Pool, made(workers, begin))
 

@@ -58,7 +58,7 @@ from toolshift.runs.suite import SUITES, ResolvedSelection
 from toolshift.runs.used_plugins import check_plugins, check_shifts
 from toolshift.shifts.facts import know_facts
 from toolshift.shifts.files import know_files
-from toolshift.shifts.registry import as_stored, file_contents
+from toolshift.shifts.registry import as_stored, file_contents, know_versions
 
 FORMAT = 2
 """Format 1 had other names for two causes; `Grade` reads them under their current names."""
@@ -201,6 +201,7 @@ class RunFolder:
         manifest = decode(raw, Manifest, f"{path}/manifest.json")
         know_files(path / f"{name}.json" for name in manifest.shifts)
         know_facts(own.OwnParts(path).shifts())
+        know_versions(manifest.shifts)
         check_shifts(path, manifest.plugins, manifest.shifts)
         rows = tuple(lines(stored(path / "plan.jsonl"), Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)

@@ -20,6 +20,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
@@ -29,7 +30,7 @@ from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import EpisodeListener, Record
 
 SDK = "opentelemetry.sdk.trace"
-MISSING = "--otel needs OpenTelemetry: pip install 'toolshift[otel]'"
+MISSING = "--otel needs OpenTelemetry"
 OURS = "toolshift"
 """The prefix of attributes that are not in the conventions."""
 EXPORTERS = "opentelemetry_traces_exporter"
@@ -52,7 +53,7 @@ def set_up() -> None:
 
         sender = load("toolshift.runs.otel_export:Sender")
     except ImportError:
-        raise UsageError(MISSING) from None
+        raise UsageError(f"{MISSING}: {extra('otel')}") from None
     if isinstance(trace.get_tracer_provider(), TracerProvider):
         return
     named = Resource.create()
@@ -113,7 +114,7 @@ def _exporter(name: str, known: Mapping[str, Any]) -> Any:
         return known[name].load()()
     if name.startswith("otlp_"):
         package = f"opentelemetry-exporter-{name.replace('_', '-')}"
-        raise UsageError(f"{MISSING}; this protocol is in {package}")
+        raise UsageError(f"{MISSING}: {extra('otel')}; this protocol is in {package}")
     message = unknown("exporter", name, [*known, "otlp", "none"])
     raise UsageError(f"OTEL_TRACES_EXPORTER: {message}")
 

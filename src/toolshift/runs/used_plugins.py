@@ -9,7 +9,8 @@ from pathlib import Path
 
 from toolshift.core import plugins
 from toolshift.core.errors import MissingPlugin, UsageError
-from toolshift.shifts.registry import SHIFTS, find_shift, has_code
+from toolshift.core.shift import split_version
+from toolshift.shifts.registry import SHIFTS, find_shift, has_code, why_no_code
 from toolshift.worlds.registry import WORLDS, find_world, world_names
 
 
@@ -38,6 +39,9 @@ def check_plugins(
     run: Path, plugins: tuple[str, ...], shifts: Iterable[str], worlds: Iterable[str]
 ) -> None:
     """Checks that what a run needs to be played again is loaded."""
+    former = [name for name in shifts if split_version(name)[1] and not has_code(name)]
+    if former:
+        raise UsageError(f"{run} cannot be played again: {why_no_code(former[0])}")
     lacking = [f"shift {name!r}" for name in shifts if not (has_code(name) and _known(name))]
     if plugins:
         there = world_names()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from random import Random
+
+import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import (
@@ -146,6 +148,37 @@ def find_shift(name: str) -> Shift:
 def has_code(name: str) -> bool:
     """Whether a shift can be applied here; of one that a run keeps only the facts it is not so."""
     return name not in facts.known or name in SHIFTS.names()
+
+
+def know_versions(versions: Mapping[str, int]) -> None:
+    """Lets the versions of shifts that a run names be found, for what is declared of them alone.
+
+    A version that is not installed declares what today's does: to read a run takes no more.
+    """
+    for name, version in versions.items():
+        base = split_version(name)[0]
+        there = SHIFTS.names()
+        if not version or base not in there or f"{base}@{version}" in there:
+            continue
+        today = SHIFTS.find(base)
+        if today.version != version:
+            said = msgspec.structs.replace(
+                facts.facts_of(today), name=f"{base}@{version}", version=version
+            )
+            facts.know_facts([msgspec.structs.replace(said, severities=SEVERITIES)])
+
+
+def why_no_code(name: str) -> str:
+    """What to say of a shift that cannot be applied here: what is missing, and where it is."""
+    base, version = split_version(name)
+    if not version or base not in OURS:
+        return (
+            f"the code of the shift {name} is not loaded: name its file with "
+            "`toolshift --plugin FILE.py`"
+        )
+    if version > SHIFTS.find(base).version:
+        return f"the shift {name} is of a newer ToolShift: upgrade"
+    return f"the code of the shift {name} is not installed: {IN_THE_LAB}"
 
 
 def as_stored(name: str, version: int) -> str:

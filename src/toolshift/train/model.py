@@ -16,6 +16,7 @@ from jinja2 import TemplateSyntaxError
 
 from toolshift.agents.local_kind import shipped_adapter
 from toolshift.core.errors import UsageError
+from toolshift.core.installation import extra
 from toolshift.lm.bases import BASES, SMOL, base_directory, cache_folder, weights_hash
 from toolshift.lm.checkpoint import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.lm.dtype import computes_in
@@ -50,8 +51,7 @@ def require_training() -> None:
     for package in ("torch", "transformers", "peft", "accelerate", "trl", "datasets"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(
-                f"training needs {package}, which is not installed; run: "
-                "pip install 'toolshift[train]'"
+                f"training needs {package}, which is not installed; run: {extra('train')}"
             )
 
 

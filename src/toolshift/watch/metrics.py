@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.installation import extra
 from toolshift.drift.stream import Called, Ended, Event
 from toolshift.watch.watch import Alarm
 
@@ -36,7 +37,7 @@ class Metrics:
         try:
             import prometheus_client as client  # noqa: PLC0415 - an extra
         except ImportError:
-            raise UsageError('--metrics needs an extra: pip install "toolshift[metrics]"') from None
+            raise UsageError(f"--metrics needs an extra: {extra('metrics')}") from None
         self.registry: Any = client.CollectorRegistry()
         self._serve = client.start_http_server
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 
 if TYPE_CHECKING:
     import uvicorn
@@ -24,7 +25,7 @@ def require() -> None:
             import_module(name)
     except ImportError as fault:
         raise UsageError(
-            f"this needs MCP 2 and a web server ({fault}): pip install 'toolshift[connect]'"
+            f"this needs MCP 2 and a web server ({fault}): {extra('connect')}"
         ) from None
 
 

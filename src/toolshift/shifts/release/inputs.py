@@ -23,6 +23,7 @@ from toolshift.core.command_line import command
 from toolshift.core.documents import read_json, read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
 from toolshift.interop.openapi import paths_read, read_openapi
@@ -143,7 +144,7 @@ def _listed(command: tuple[str, ...] = (), url: str = "") -> list[dict[str, Any]
     try:
         client = load("toolshift.interop.mcp_client")
     except ImportError:
-        raise UsageError('live servers need an extra: pip install "toolshift[connect]"') from None
+        raise UsageError(f"live servers need an extra: {extra('connect')}") from None
     target = client.Target(command=command, url=url)
     try:
         listed: list[dict[str, Any]] = asyncio.run(client.list_tools(target))

@@ -17,6 +17,7 @@ from typing import Any
 from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 from toolshift.core.layer import Session
 from toolshift.core.names import unknown
 from toolshift.core.scene import Calls, Declared, Outcome, Scene, Task
@@ -444,6 +445,6 @@ def find_source(file: WorldFile) -> Source:
     try:
         make: Callable[[WorldFile], Source] = load("toolshift.worlds.own.mcp:McpSource")
     except ImportError:
-        why = 'MCP servers need the extra "connect": pip install "toolshift[connect]"'
+        why = f'MCP servers need the extra "connect": {extra("connect")}'
         raise file.near(("tools", file.source), why) from None
     return make(file)
