@@ -8,11 +8,11 @@ import pytest
 
 from toolshift.adapt.errors_said import says_again
 from toolshift.reading.assertion import verdict
-from toolshift.reading.choice import chooses_another
 from toolshift.reading.prose_signs import Message
 from toolshift.reading.words import (
     FURTHER_HELP,
     NEGATIVE,
+    NO_THING,
     OFFER,
     OPPOSITES,
     SCALES,
@@ -22,7 +22,7 @@ from toolshift.reading.words import (
 )
 
 
-@pytest.mark.parametrize("word", NEGATIVE)
+@pytest.mark.parametrize("word", [*NEGATIVE, *NO_THING])
 def test_every_reader_knows_every_negative_word(word: str) -> None:
     text = f"I can say {word} of them is PAID"
     assert verdict(text, text.index("PAID"), len(text), False) == "denied"
@@ -31,15 +31,7 @@ def test_every_reader_knows_every_negative_word(word: str) -> None:
     assert not says_again(f"This is {word} worth to try again.")
 
 
-@pytest.mark.parametrize("word", ["None", "Nothing", "Nobody"])
-def test_a_negative_word_denies_an_option(word: str) -> None:
-    request = "Which ticket is urgent, T-101 or T-104?"
-    assert chooses_another("T-104 is urgent.", "T-101", request)
-    assert not chooses_another(f"{word} says that T-104 is urgent.", "T-101", request)
-
-
-def test_not_only_negates_nothing() -> None:
-    assert not re.search(negation(), "not only cheap")
+def test_no_negates_where_a_reader_says_so() -> None:
     assert re.search(negation(), "it isn't cheap")
     assert not re.search(negation(), "no ticket")
     assert re.search(negation("no"), "no ticket")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.render import NOTICE
-from toolshift.reading.words import SETS_ASIDE, negation
+from toolshift.reading.words import NO_THING, SETS_ASIDE, negation
 
 _AGAIN = re.compile(
     r"\b(429|502|503|504|too many|rate.?limit\w*|throttl\w*|temporar\w+|transient|again|retry|"
@@ -30,7 +30,7 @@ _SENT_WRONG = re.compile(
 )
 """Phrases that blame the call itself: the same call would fail again."""
 _DENIED = re.compile(
-    rf"{negation('no', 'stop', 'avoid', 'useless', 'pointless')}(\s+[\w'-]+){{0,5}}\s*$",
+    rf"{negation('no', *NO_THING, 'stop', 'avoid', 'useless', 'pointless')}(\s+[\w'-]+){{0,5}}\s*$",
     re.IGNORECASE,
 )
 """What denies the words right behind it, in the same clause: "nobody will start it again"."""

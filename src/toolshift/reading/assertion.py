@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from toolshift.reading.words import INSTEAD, OFFER_BEHIND, negation
+from toolshift.reading.words import INSTEAD, NO_THING, OFFER_BEHIND, negation
 
 Verdict = Literal["said", "denied", "open"]
 """Open: asked, supposed, still to come, or one of several."""
@@ -45,7 +45,7 @@ _IDIOMS = re.compile(
 """Phrases whose negation or condition affects nothing else; they are blanked out."""
 _TURN = r"(?:but|however|only|until|before|than|except|besides|beyond|apart|other)"
 _NOT = negation(
-    "no[ -]one", "nowhere", "hardly", "scarcely", "barely", "far from", "yet to",
+    *NO_THING, "no[ -]one", "nowhere", "hardly", "scarcely", "barely", "far from", "yet to",
     "fail(?:s|ed|ing)?", "failure", "refus(?:ed|es|ing|al)", "unable", "declin(?:ed|es)",
     "den(?:y|ies|ied)", "doubts?", "doubtful", "unlikely", "impossible", "untrue", "false", "wrong",
     "incorrect", "unclear", "unknown", "unsure", "uncertain", "unconfirmed", "contrary", "lacks?",
@@ -61,7 +61,7 @@ _DENIED = re.compile(
     _I,
 )
 _NONE_BUT = re.compile(
-    rf"{negation('no')}.*"
+    rf"(?:\b(?:no|not|cannot|{'|'.join(NO_THING)})\b|n't\b).*"
     r"\b(?:but|except(?: for)?|other than|besides|apart from|than)\b[^,;]*$",
     _I,
 )

@@ -33,7 +33,7 @@ _END = re.compile(r"[.!?;](?=[\s\"')\]]|$)|\n")
 _CUT = re.compile(
     r"[,;:()]\s|[()]|\s-\s|\b(?:but|while|whereas|and|so|because|since|although|though|then)\b", _I
 )
-_NOT = re.compile(negation("no", "lacks?"), _I)
+_NOT = re.compile(rf"(?!not only){negation('no', 'lacks?')}", _I)
 _ASIDE = re.compile(
     r"(?:\b(?:than|before|after|over|against|versus|vs\.?|beats?|beat|beating|unlike|not|"
     rf"{INSTEAD}|as opposed to|in contrast (?:to|with)|compared (?:to|with)|"

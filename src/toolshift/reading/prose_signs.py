@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from toolshift.core.message import CODE
 from toolshift.reading.text import Stated, bare, codes_in, fold, spoken, written_out
-from toolshift.reading.words import CONTRACTIONS, FURTHER_HELP, negation
+from toolshift.reading.words import CONTRACTIONS, FURTHER_HELP, NO_THING, negation
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')]*\s+|\n+|\s\|\s")
 _WANTED = re.compile(r"\b([a-z]+) (?:reference|ref|code|number|handle|id)\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ _SHORT = (
 _WORD = re.compile(r"\xa7[A-Z]+\xa7|[a-z]+|[?:{\[<=]|\u274c|\u26d4|\u26a0|\u2705|\U0001f6ab")
 """Words, some signs, and what stands for a name, a code, an identifier or a number."""
 _STEM = 6
-_DENIAL = re.compile(negation("no", "unable"), re.IGNORECASE)
+_DENIAL = re.compile(negation("no", "unable", *NO_THING), re.IGNORECASE)
 _CLOSING = " *_\"')}]>`/"
 _EVIDENCE = (
     ("tool_unavailable", re.compile(r"without a successor|unknown_tool|Removed today")),

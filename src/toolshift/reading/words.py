@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 
-NEGATIVE = ("not", "never", "neither", "nor", "cannot", "none", "nothing", "nobody", "without")
+NEGATIVE = ("not", "never", "neither", "nor", "cannot", "without")
 """Words that negate a clause. "No" negates only the noun behind it, so readers add it by name."""
+NO_THING = ("none", "nothing", "nobody")
+"""What is said of an empty set. Between options "none" is an answer, so readers add it by name."""
 INSTEAD = r"rather than|instead of"
 """What sets aside only the thing behind it ("X, not Y"); the words above negate a whole clause."""
 SETS_ASIDE = rf"\bnot|n't|\bnever|\b(?:{INSTEAD})"
@@ -24,7 +26,7 @@ CONTRACTIONS = (
 
 def negation(*further: str) -> str:
     """A pattern for what negates: the common words, "n't", and the words of one reader."""
-    return rf"(?:\b(?!not only\b)(?:{'|'.join((*NEGATIVE, *further))})\b|n't\b)"
+    return rf"(?:\b(?:{'|'.join((*NEGATIVE, *further))})\b|n't\b)"
 
 
 # Three patterns for offers, for they answer three questions. OFFER: does a sentence only propose to
@@ -49,8 +51,8 @@ FURTHER_HELP = re.compile(
     re.IGNORECASE,
 )
 OFFER_BEHIND = re.compile(
-    rf"(?:,|-|\band\b)\s*(?:\w+\s+)?(?:{_MAY_I}|(?:do you|would you|is there|anything|want me|need|"
-    r"will that|does that|ok|okay)\b)",
+    r"(?:,|-|\band\b)\s*(?:\w+\s+)?(?:(?:can|may|shall|should) i\b|(?:do you|would you|"
+    r"is there|anything|want me|need|will that|does that|ok|okay)\b)",
     re.IGNORECASE,
 )
 
