@@ -16,7 +16,7 @@ from toolshift.core.canonical import EXACT, canonical
 from toolshift.core.errors import UsageError
 
 REFUSED = (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError)
-"""What the peer raises; it raises the last two itself for half of a character in a key, and depth."""
+"""What the peer raises: the last two for half of a character in a key, and for depth."""
 
 NUMBERS = strategies.integers(1 - EXACT, EXACT - 1) | strategies.floats()
 VALUES = strategies.recursive(

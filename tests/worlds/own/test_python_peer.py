@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, Optional
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional
 from uuid import UUID
 
 import pytest
 from pydantic import TypeAdapter
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from toolshift.worlds.own.python import PythonTools, _listed
 
@@ -111,7 +111,11 @@ def without_titles_of_fields(schema: JSONSchema) -> JSONSchema:
     def changed(one: JSONSchema) -> JSONSchema:
         if isinstance(one.get("properties"), dict):
             one = {**one, "properties": {k: bare(v) for k, v in one["properties"].items()}}
-        return {**one, "prefixItems": [*map(bare, one["prefixItems"])]} if "prefixItems" in one else one
+        return (
+            {**one, "prefixItems": [*map(bare, one["prefixItems"])]}
+            if "prefixItems" in one
+            else one
+        )
 
     return everywhere(changed)(schema)
 
@@ -284,7 +288,9 @@ def test_every_difference_is_met() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "value"), [(kind, value) for kind, _, value in TABLE if value is not ...], ids=str
+    ("annotation", "value"),
+    [(kind, value) for kind, _, value in TABLE if value is not ...],
+    ids=str,
 )
 def test_a_function_is_given_what_pydantic_would_give_it(annotation: Any, value: Any) -> None:
     given: list[Any] = []
