@@ -1,6 +1,6 @@
 """Whether a run needs `runs/prefetch`: the same run with it, without it, and with scenes kept.
 
-    python benchmarks/one_stream.py [--tasks 60] [--rounds 3] [--json FILE]
+    python benchmarks/one_stream.py [--tasks 60] [--rounds 3] [--shift STACK ...] [--json FILE]
 
 - prefetch: as it is. Scripted agents play a scene as soon as it is made for the plan.
 - planned first: the plan is made in this process, then all is played. A process keeps the last
@@ -71,13 +71,15 @@ def spent() -> float:
     return sum(each.ru_utime + each.ru_stime for each in map(resource.getrusage, who))
 
 
-def once(way: str, workers: int, tasks: int) -> list[float]:
+def once(way: str, workers: int, tasks: int, shifts: list[str]) -> list[float]:
     """Episodes, CPU seconds and wall seconds of a run, and the memory of this process in MiB."""
     evaluate("oracle", tasks=2, seed=99)
     cpu, wall = spent(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         use(way, workers)
-        evaluate("oracle", out=Path(folder) / "run", tasks=tasks, seed=7, workers=workers)
+        evaluate(
+            "oracle", out=Path(folder) / "run", tasks=tasks, shifts=shifts, seed=7, workers=workers
+        )
         took = time.perf_counter() - wall
         episodes = len((Path(folder) / "run" / "episodes.jsonl").read_bytes().splitlines())
         time.sleep(1.5)  # until the workers have ended
@@ -85,9 +87,10 @@ def once(way: str, workers: int, tasks: int) -> list[float]:
     return [episodes, spent() - cpu, took, memory]
 
 
-def measured(way: str, workers: int, tasks: int) -> list[float]:
+def measured(way: str, workers: int, tasks: int, shifts: list[str]) -> list[float]:
     """The like, of a new process."""
-    command = [sys.executable, __file__, "--once", way, str(workers), str(tasks)]
+    command = [sys.executable, __file__, "--once", way, str(workers), "--tasks", str(tasks)]
+    command += ["--shift", *shifts]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [float(each) for each in json.loads(done.stdout)]
 
@@ -97,19 +100,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--shift", nargs="*", default=[], help="else the quick suite")
+    parser.add_argument("--once", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.once:
-        way, workers, tasks = options.once
-        print(json.dumps(once(way, int(workers), int(tasks))))
+        way, workers = options.once
+        print(json.dumps(once(way, int(workers), options.tasks, options.shift)))
         return
     found: dict[str, Any] = {}
     for workers, ways in WAYS.items():
         turns = []
         for turn in range(options.rounds):
             order = ways if turn % 2 == 0 else ways[::-1]
-            turns.append({way: measured(way, workers, options.tasks) for way in order})
+            turns.append(
+                {way: measured(way, workers, options.tasks, options.shift) for way in order}
+            )
         for way in ways:
             row: dict[str, Any] = {"episodes": int(turns[0][way][0])}
             for place, part in enumerate(PARTS, 1):
