@@ -137,12 +137,6 @@ NAMED: tuple[tuple[str, str, str, str], ...] = (
         "return _mean_interval(second - first,",
     ),
     (
-        "gains and losses swapped in McNemar's test",
-        "measure.statistics",
-        "lost, gained = pairs.count((1, 0)), pairs.count((0, 1))",
-        "lost, gained = pairs.count((0, 1)), pairs.count((1, 0))",
-    ),
-    (
         "gains and losses swapped in compare",
         "measure.compare",
         "change=st.paired_drop(after, before)",

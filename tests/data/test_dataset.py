@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversations import openai
+from conversations import openai, question
 
 import toolshift
 from toolshift.core.errors import UsageError
@@ -158,3 +158,39 @@ def test_rows_of_one_data_set_share_what_is_known_of_their_tools(
     shifts = ("identity_erasure:3",)
     made = list(toolshift.augment(strings(ROWS), alpha=1.0, shifts=shifts))
     assert all(COLUMN in row for row in made)
+
+
+def spoil(value: Any) -> None:
+    """Changes everything in a row."""
+    for each in list(value.values()) if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            spoil(each)
+    if isinstance(value, dict):
+        value["spoilt"] = True
+    else:
+        value.append("spoilt")
+
+
+@pytest.mark.parametrize("entry", ["EFP", "SBP", "midway", "endings"])
+@pytest.mark.parametrize("source", FORMATS.names())
+@pytest.mark.parametrize("to", ["", "openai"])
+def test_a_row_that_the_user_changes_is_no_part_of_another(
+    source: str, to: str, entry: str
+) -> None:
+    form = FORMATS.find(source)
+
+    def made() -> Any:
+        rows = [
+            question(seed)
+            if source == "xlam"
+            else openai(seed)
+            if source == "openai"
+            else form.write(OPENAI.read(openai(seed)), None)
+            for seed in range(10)
+        ]
+        return toolshift.augment(rows, alpha=0.8, shifts=(entry,), to=to)
+
+    before = json.dumps(list(made()))
+    for row in made():
+        spoil(row)
+    assert json.dumps(list(made())) == before

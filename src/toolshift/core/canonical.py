@@ -28,6 +28,8 @@ def canonical(value: Any) -> bytes:
         raise UsageError(
             "the JSON holds half of a character, which has no canonical form"
         ) from None
+    except RecursionError:
+        raise UsageError("the JSON is nested too deep for a canonical form") from None
 
 
 def canonical_hash(value: Any) -> str:

@@ -6,11 +6,13 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
+
+from toolshift.data.validators import validator_of
 
 Role = Literal["system", "user", "assistant", "tool"]
 Row = dict[str, Any]
@@ -66,6 +68,25 @@ class ToolShown(msgspec.Struct, frozen=True):
     function: dict[str, Any]
     source: int | None = None
     params: Mapping[str, str] = {}
+
+
+class ToolList(tuple[ToolShown, ...]):
+    """Tools that many conversations share: what follows from them is found once and kept."""
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The tools as JSON."""
+        return msgspec.json.encode([tool.function for tool in self])
+
+    @cached_property
+    def validators(self) -> dict[str, Any]:
+        """What checks the arguments of each tool, by its name; None where they may be anything."""
+        return {t.function["name"]: validator_of(t.function.get(PARAMETERS)) for t in self}
+
+    @staticmethod
+    def of(tools: tuple[ToolShown, ...]) -> ToolList:
+        """Tools as such a list."""
+        return tools if isinstance(tools, ToolList) else ToolList(tools)
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -380,11 +401,28 @@ _SCHEMA_KEYS = (PARAMETERS, "inputSchema", "input_schema")
 
 
 def _schema_key(function: Mapping[str, Any]) -> str:
-    return next((key for key in _SCHEMA_KEYS if key in function), "")
+    for key in _SCHEMA_KEYS:
+        if key in function:
+            return key
+    return ""
 
 
 def read_tools(listed: Any) -> tuple[ToolShown, ...]:
-    """Tools from a list of OpenAI functions."""
+    """Tools from a list of OpenAI functions; a list that many rows share is read once."""
+    try:
+        raw = listed.encode() if isinstance(listed, str) else msgspec.json.encode(listed)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _read_tools(listed)
+    return _kept_tools(raw, isinstance(listed, str))
+
+
+@lru_cache(maxsize=1024)
+def _kept_tools(raw: bytes, in_text: bool) -> tuple[ToolShown, ...]:
+    # Read from its JSON, so that nothing of a row of the user's is kept.
+    return ToolList(_read_tools(raw.decode() if in_text else msgspec.json.decode(raw)))
+
+
+def _read_tools(listed: Any) -> tuple[ToolShown, ...]:
     listed = decoded(listed if listed not in ("", None) else [], "the list of tools")
     if not isinstance(listed, list):
         raise RowFault("the list of tools is no list")

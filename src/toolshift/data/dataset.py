@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
@@ -99,13 +100,19 @@ def _made(row: Row, recipe: Recipe, functions: list[dict[str, Any]]) -> tuple[Ro
     content = _ENCODER.encode(row)
     quick = _quick(recipe).line(content)
     if quick is None:
-        return augmented(row, content, recipe, functions).rows or (row,)
+        return tuple(map(_own, augmented(row, content, recipe, functions).rows)) or (row,)
     line, shifts = quick
     if not shifts:
         return (row,)
     # Other columns are taken from the row: what is no JSON, such as a date, stays what it is.
     made = msgspec.json.decode(line)
     return ({**row, **{key: made[key] for key in ("messages", "tools", COLUMN)}},)
+
+
+def _own(row: Row) -> Row:
+    """A row whose tools are its own: those of rows with the same list are the same objects."""
+    tools = row.get("tools")
+    return {**row, "tools": deepcopy(tools)} if isinstance(tools, list) else row
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=lambda value: type(value).__name__)

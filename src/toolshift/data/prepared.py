@@ -13,7 +13,7 @@ from toolshift.core.layer import LayerFault
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Tool
-from toolshift.data.conversation import Conversation, ToolShown
+from toolshift.data.conversation import Conversation, ToolList, ToolShown
 from toolshift.data.flow import NO_FLOW, Flow, with_flow
 from toolshift.data.prose import Prose, Renamed
 from toolshift.data.tools import apart
@@ -60,7 +60,7 @@ class Prepared:
     @cached_property
     def shown(self) -> tuple[ToolShown, ...]:
         """The tools as they are shown at the start."""
-        return self.as_shown(tuple(t for t in self.scene.tools if not t.retired))
+        return ToolList(self.as_shown(tuple(t for t in self.scene.tools if not t.retired)))
 
     @cached_property
     def schemas(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def prepared(
     flow: Flow = NO_FLOW,
 ) -> Prepared:
     """The tools under a stack; the same for the same arguments, and kept."""
-    listed = msgspec.json.encode([tool.function for tool in tools])
+    listed = ToolList.of(tools).encoded
     # What one recording says is of use to it alone, so it is not kept.
     found = (_kept if flow == NO_FLOW else _made)(listed, stack, needed, draw, flow)
     if isinstance(found, NotApplicable):

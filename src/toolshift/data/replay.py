@@ -9,18 +9,15 @@ recorded is not applicable; nothing is made up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 
 from toolshift.core.layer import LayerFault
 from toolshift.core.shift import NotApplicable
-from toolshift.data.conversation import Call, Conversation, Message, RowFault
+from toolshift.data.conversation import Call, Conversation, Message, RowFault, ToolList
 from toolshift.data.prepared import Prepared
 from toolshift.data.replay_calls import played
-from toolshift.interop.schema import checkable
 
 # -- whether calls fit -------------------------------------------------------------------------
 
@@ -35,10 +32,10 @@ def check(conversation: Conversation) -> None:
 
 def _faults(conversation: Conversation) -> Iterator[tuple[int, Call, str]]:
     """Each learned call that does not fit, with the place of its message and what is wrong."""
-    schemas = {t.function["name"]: t.function.get("parameters") for t in conversation.tools}
+    validators = ToolList.of(conversation.tools).validators
     for place, said in enumerate(conversation.messages):
         for call in said.calls if said.learned else ():
-            wrong = fault_of(schemas, call.name, call.arguments)
+            wrong = fault_of(validators, call.name, call.arguments)
             if wrong:
                 yield place, call, wrong
 
@@ -48,31 +45,18 @@ _PUT_RIGHT = (
 )
 
 
-def fault_of(schemas: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> str:
+def fault_of(validators: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> str:
     """What is wrong with a call; "" where nothing is, or its schema cannot be used."""
-    if not schemas:
+    if not validators:
         return f"{name} is called, and the row lists no tools"
-    if name not in schemas:
+    if name not in validators:
         return f"{name} is called, and is no tool on offer"
-    validator = validator_of(schemas[name])
+    validator = validators[name]
     if validator is None or validator.is_valid(arguments):
         return ""
     fault = next(iter(validator.iter_errors(arguments)))
     where = ".".join(map(str, fault.instance_path))
     return f"{name}: {where}: {fault.message}" if where else f"{name}: {fault.message}"
-
-
-def validator_of(schema: Any) -> Any:
-    """What checks arguments; None where a schema takes anything, or cannot be used."""
-    return _validator(msgspec.json.encode(schema)) if schema else None
-
-
-@lru_cache(maxsize=8192)
-def _validator(schema: bytes) -> Any:
-    try:
-        return jsonschema_rs.validator_for(checkable(msgspec.json.decode(schema)))
-    except (ValueError, jsonschema_rs.ReferencingError):
-        return None
 
 
 # -- playing -----------------------------------------------------------------------------------
@@ -113,6 +97,8 @@ def _renamed(said: Message, ready: Prepared) -> Message:
             raise NotApplicable(f"two arguments of {call.name} would have one name")
         calls.append(Call(name, arguments, call.id))
     text, thought = ready.say(said.text), ready.say(said.thought)
+    if not calls and text == said.text and thought == said.thought:
+        return said
     return msgspec.structs.replace(said, text=text, calls=tuple(calls), thought=thought)
 
 

@@ -9,8 +9,7 @@ number. A drop is clean minus shifted, so a positive drop is a loss.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import comb, inf, isnan, nan, sqrt
-from typing import Literal
+from math import inf, isnan, nan, sqrt
 
 import msgspec
 import numpy as np
@@ -41,14 +40,6 @@ class Interval(msgspec.Struct, frozen=True):
     high: float
     method: str
     n: int
-
-
-class Discordance(msgspec.Struct, frozen=True):
-    """Exact McNemar test: tasks lost and gained under the shift, two-sided p."""
-
-    lost: int
-    gained: int
-    p_value: float
 
 
 def wilson(successes: float, trials: int, confidence: float = 0.95) -> Interval:
@@ -126,7 +117,7 @@ def retention(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Inter
     """Shifted score on the tasks the agent solves when clean.
 
     A task counts as solved if more than half of its clean trials pass. Run-to-run
-    variation lowers the figure even without a shift: read it beside ``flip_rate``.
+    variation lowers the figure even without a shift: read it beside ``flip_rate_of``.
 
     Args:
         clean: scores of each task's trials, by task.
@@ -140,37 +131,19 @@ def retention(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Inter
     return cluster_rate([shifted[key] for key in solved], confidence)
 
 
-def pass_hat_k(per_task: Sequence[Sequence[float]], k: int) -> float:
-    """Chance that k fresh trials of a task all pass: mean of C(c, k) / C(n, k).
+def pass_hat_of(counts: Sequence[tuple[int, int]]) -> list[float]:
+    """Chance that k fresh trials of a task all pass, for k = 1, 2, ...: mean of C(c, k) / C(n, k).
 
-    NaN without tasks, or if any task has fewer than k trials (dropping it would
-    change the population). Source: tau-bench, arXiv:2406.12045.
-    """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    counts = [(_passes(trials), len(trials)) for trials in per_task]
-    if not counts or any(trials < k for _, trials in counts):
-        return nan
-    return float(np.mean([comb(passed, k) / comb(trials, k) for passed, trials in counts]))
-
-
-def pass_hat(per_task: Sequence[Sequence[float]]) -> list[float]:
-    """`pass_hat_k` for every k from 1 up to the fewest trials of a task.
-
-    Trials are counted once and binomials follow from those before, so that the time grows with
+    Up to the fewest trials of a task: to drop a task would change the population. Source:
+    tau-bench, arXiv:2406.12045. Binomials follow from those before, so that the time grows with
     the number of trials of all tasks together.
 
     Args:
-        per_task: for each task, whether its trials passed.
+        counts: of each task how many trials passed, and of how many.
 
     Returns:
-        The chances, for k = 1, 2, ...; none without tasks.
+        The chances; none without tasks.
     """
-    return pass_hat_of([(_passes(trials), len(trials)) for trials in per_task])
-
-
-def pass_hat_of(counts: Sequence[tuple[int, int]]) -> list[float]:
-    """`pass_hat` on counts: of each task how many trials passed, and of how many."""
     pairs = {pair: place for place, pair in enumerate(dict.fromkeys(counts))}
     places = np.array([pairs[pair] for pair in counts], dtype=np.intp)
     ways = [(1, 1)] * len(pairs)
@@ -184,17 +157,17 @@ def pass_hat_of(counts: Sequence[tuple[int, int]]) -> list[float]:
     return estimates
 
 
-def flip_rate(per_task: Sequence[Sequence[float]]) -> float:
+def flip_rate_of(counts: Sequence[tuple[int, int]]) -> float:
     """Chance that two trials of one task disagree: mean of 2c(n-c) / n(n-1).
 
-    Unbiased for 2p(1-p) in each task; averaged over tasks with two trials or
-    more, NaN if there is none.
+    Unbiased for 2p(1-p) in each task.
+
+    Args:
+        counts: of each task how many trials passed, and of how many.
+
+    Returns:
+        The mean over tasks with two trials or more; NaN if there is none.
     """
-    return flip_rate_of([(_passes(trials), len(trials)) for trials in per_task])
-
-
-def flip_rate_of(counts: Sequence[tuple[int, int]]) -> float:
-    """`flip_rate` on counts: of each task how many trials passed, and of how many."""
     chances = [2 * c * (n - c) / (n * (n - 1)) for c, n in counts if n > 1]
     return float(np.mean(chances)) if chances else nan
 
@@ -275,8 +248,8 @@ def leverage(values: ArrayLike, bounds: tuple[float, float]) -> float:
 def drop_p_value(clean: Scores, shifted: Scores) -> float:
     """Two-sided p value of no drop, by the test that ``paired_drop`` inverts.
 
-    NaN without pairs. Where the leverage is high, and with one trial a task, it equals
-    ``mcnemar``; else it is the one-sample t test on differences.
+    NaN without pairs. Where the leverage is high, and with one trial a task, it is the
+    exact McNemar test; else it is the one-sample t test on differences.
     """
     _, first, second = means_of_pairs(clean, shifted)
     return drop_p_of_means(first, second)
@@ -320,67 +293,6 @@ def mean_p_value(values: Floats, bounds: tuple[float, float], null: float = 0.0)
     return min(1.0, 2 * min(below, above))
 
 
-def bootstrap_drop(
-    clean: Scores,
-    shifted: Scores,
-    *,
-    seed: int,
-    resamples: int = 10_000,
-    confidence: float = 0.95,
-) -> Interval:
-    """Percentile bootstrap over tasks: a cross-check on ``paired_drop``, not a rival.
-
-    Resamples whole tasks (Efron 1979). It undercovers with few tasks, and has
-    zero width when all tasks agree. Fixed by ``seed`` whatever the dict order.
-
-    Args:
-        clean: scores of each task's trials, by task.
-        shifted: likewise.
-        seed: of the resampling.
-        resamples: how many.
-        confidence: two-sided.
-
-    Returns:
-        The mean difference with percentile limits.
-    """
-    _, first, second = means_of_pairs(clean, shifted)
-    drops = first - second
-    if drops.size < 2:
-        return Interval(_mean(drops), nan, nan, "cluster-bootstrap", drops.size)
-    values, counts = np.unique(drops, return_counts=True)
-    # Resampling tasks is drawing counts of the distinct values: same law, less memory.
-    draws = np.random.default_rng(seed).multinomial(drops.size, counts / drops.size, resamples)
-    tails = [0.5 - confidence / 2, 0.5 + confidence / 2]
-    low, high = np.quantile(draws @ values / drops.size, tails)
-    return Interval(_mean(drops), float(low), float(high), "cluster-bootstrap", drops.size)
-
-
-def mcnemar(clean: Scores, shifted: Scores) -> Discordance:
-    """Exact (binomial, conditional) McNemar test for one binary trial per task.
-
-    Source: McNemar (1947); p = 1 when no task is discordant.
-
-    Args:
-        clean: 0 or 1 of each task, in the clean scene.
-        shifted: 0 or 1 of the same tasks, in the shifted scene.
-
-    Returns:
-        The discordant counts and the two-sided p value; NaN where no task is paired.
-
-    Raises:
-        ValueError: a paired task has several trials or a score other than 0 or 1.
-    """
-    keys = _paired_keys(clean, shifted)
-    if any(len(arm[key]) != 1 for arm in (clean, shifted) for key in keys):
-        raise ValueError("McNemar needs one trial per task and arm; use paired_drop for more")
-    pairs = [(_passes(clean[key]), _passes(shifted[key])) for key in keys]
-    lost, gained = pairs.count((1, 0)), pairs.count((0, 1))
-    if not pairs:
-        return Discordance(0, 0, nan)
-    p_value = scipy.stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
-    return Discordance(lost, gained, float(p_value))
-
-
 def means_of_pairs(clean: Scores, shifted: Scores) -> tuple[list[str], Floats, Floats]:
     """The tasks of both arms in the order of their names, and their mean scores in each."""
     keys = _paired_keys(clean, shifted)
@@ -418,20 +330,6 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def non_inferiority(change: Interval, margin: float) -> Literal["pass", "fail", "inconclusive"]:
-    """Gate on the interval of *candidate minus baseline* (higher is better).
-
-    Pass if the lower limit is above -margin, fail if the upper is below it, else
-    inconclusive (also when undefined). ``paired_drop(candidate, baseline)`` is
-    such an interval. With a 95% interval the one-sided error at the margin is 2.5%.
-    """
-    if not margin > 0:
-        raise ValueError(f"margin must be positive, got {margin}")
-    if change.low > -margin:
-        return "pass"
-    return "fail" if change.high < -margin else "inconclusive"
-
-
 def seed_contrast(per_seed_values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Mean training contrast with the seed as cluster: t with S-1 degrees of freedom.
 
@@ -463,12 +361,6 @@ def _score_mean(trials: Sequence[float]) -> float:
     if isnan(total) or min(trials) < 0 or max(trials) > 1:
         raise ValueError(f"scores must lie in [0, 1], got {list(trials)}")
     return total / len(trials)
-
-
-def _passes(trials: Sequence[float]) -> int:
-    if any(score not in (0, 1) for score in trials):
-        raise ValueError(f"passes must be 0 or 1, got {list(trials)}")
-    return int(sum(trials))
 
 
 def _paired_keys(clean: Scores, shifted: Scores) -> list[str]:

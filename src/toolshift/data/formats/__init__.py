@@ -7,6 +7,7 @@ Other packages add theirs by the entry-point group `toolshift.formats`; each is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from toolshift.core.errors import described
@@ -36,7 +37,7 @@ _NEAR = {
 
 def recognised(row: Mapping[str, Any]) -> Format:
     """The format of a row, by what is in it."""
-    for each in FORMATS.all().values():
+    for each in _all():
         if each.recognises(row):
             return each
     for column, what in _NEAR.items():
@@ -46,6 +47,12 @@ def recognised(row: Mapping[str, Any]) -> Format:
     raise RowFault(
         f"no known format has these columns: {columns} (known: {', '.join(FORMATS.names())})"
     )
+
+
+@cache
+def _all() -> tuple[Format, ...]:
+    """All formats: a row is shown to each of them."""
+    return tuple(FORMATS.all().values())
 
 
 def read_as(form: Format, row: Mapping[str, Any]) -> Conversation:

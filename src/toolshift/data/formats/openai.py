@@ -227,12 +227,12 @@ def _written_call(call: Call, raw: Mapping[str, Any], like: _Like) -> dict[str, 
     inner = raw.get("function", raw)
     before = inner.get("arguments")
     says = isinstance(before, str) and len(before) > len("{}")
-    written = encoded(call.arguments, before if says else like.arguments)
-    given: Any = call.arguments if like.objects else written
     if raw and arguments_of(before, "") == call.arguments:
         arguments = {"arguments": before} if "arguments" in inner else {}  # with its spaces
+    elif like.objects and not isinstance(before, str):
+        arguments = {"arguments": call.arguments}
     else:
-        arguments = {"arguments": written if isinstance(before, str) else given}
+        arguments = {"arguments": encoded(call.arguments, before if says else like.arguments)}
     named = {**inner, "name": call.name, **arguments}
     if raw and "function" not in raw:
         return named

@@ -170,7 +170,8 @@ def _typed(function: Function, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as the annotations want them: dataclasses, enums, dates."""
     hints = _hints(function)
     return {
-        name: msgspec.convert(value, hints[name]) if name in hints else value
+        # Keys of JSON are texts, whatever keys the function takes.
+        name: msgspec.convert(value, hints[name], str_keys=True) if name in hints else value
         for name, value in arguments.items()
     }
 
