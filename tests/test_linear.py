@@ -24,7 +24,7 @@ from toolshift.drift.stream import Reader
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.interop.text_records import pieces
-from toolshift.lm.prompt import parse_reply
+from toolshift.lm.parse_reply import parse_reply
 from toolshift.reading.answer_check import matches
 from toolshift.reading.prose import read_prose
 from toolshift.reading.text import codes_in, fold

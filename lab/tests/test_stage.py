@@ -20,7 +20,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.lm.prompt import to_plain_messages
 from toolshift.runs import cell
-from toolshift.runs.families import TRAINING_FAMILIES
+from toolshift.shifts.training_families import TRAINING_FAMILIES
 from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import check, draw
 

@@ -44,7 +44,6 @@ from toolshift.core.scene import Scene
 from toolshift.core.terminal import progress
 from toolshift.core.tool import Tool
 from toolshift.drift.lock import Lock, lock_shown
-from toolshift.drift.successors import Today
 from toolshift.episode.contract import converse
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
@@ -54,6 +53,7 @@ from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.surface import Surface
+from toolshift.watch.successors import Today
 
 HERE = Path(__file__).parent
 START, END = "<!-- tables -->", "<!-- end -->"

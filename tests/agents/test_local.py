@@ -37,7 +37,8 @@ from toolshift.lm.attention import BLOCK, Pages, Step, all_at_once, grouped_atte
 from toolshift.lm.checkpoint import load_tokenizer  # noqa: E402
 from toolshift.lm.decode import Decoder, Generator  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
-from toolshift.lm.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
+from toolshift.lm.parse_reply import parse_reply  # noqa: E402
+from toolshift.lm.prompt import render_call, to_plain_messages  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

@@ -29,7 +29,7 @@ from toolshift.core.tool import JSON
 from toolshift.episode.contract import CallableAgent
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
-from toolshift.lm.prompt import parse_reply
+from toolshift.lm.parse_reply import parse_reply
 from toolshift.worlds.registry import find_world
 
 ODD = st.recursive(

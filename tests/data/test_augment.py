@@ -35,8 +35,8 @@ from toolshift.data.prepared import Prepared, called, prepared
 from toolshift.data.quick import Quick
 from toolshift.data.replay import check, replay, undone
 from toolshift.data.tools import ToolIndex
-from toolshift.runs.families import TRAINING_FAMILIES
 from toolshift.shifts.surface import Surface
+from toolshift.shifts.training_families import TRAINING_FAMILIES
 from toolshift.shifts.wording import opaque
 from toolshift.train.data import make_rows
 from toolshift.train.scenes import Mix

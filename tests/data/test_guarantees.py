@@ -23,7 +23,7 @@ from toolshift.data.formats import FORMATS
 from toolshift.data.prepared import called, prepared
 from toolshift.data.quick import Quick
 from toolshift.data.replay import check, replay, undone
-from toolshift.runs.families import TRAINING_FAMILIES
+from toolshift.shifts.training_families import TRAINING_FAMILIES
 
 OPENAI = FORMATS.find("openai")
 SEEDS = st.integers(0, 10**6)

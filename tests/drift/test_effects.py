@@ -9,8 +9,8 @@ from adapt.test_layer import READS
 from drift.test_changes import tool
 
 from toolshift.drift.effects import contradict, only_reads, opposed, substituted
-from toolshift.drift.successors import Today
 from toolshift.interop.tools import Source, from_mcp
+from toolshift.watch.successors import Today
 
 STATE = "Change the state of one thing"
 Call = tuple[str, dict[str, Any]]

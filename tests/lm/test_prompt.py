@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from toolshift.core.calls import MalformedCall, ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
-from toolshift.lm.prompt import LAYOUTS, parse_reply, render_call, render_system, to_plain_messages
+from toolshift.lm.parse_reply import parse_reply
+from toolshift.lm.prompt import LAYOUTS, render_call, render_system, to_plain_messages
 
 JSON_VALUES = st.recursive(
     st.none()

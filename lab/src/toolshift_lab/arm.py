@@ -9,7 +9,7 @@ import msgspec
 
 from toolshift.core.shift import split_version
 from toolshift.lm.prompt import Layout
-from toolshift.runs.families import stacks_of
+from toolshift.runs.suite import stacks_of
 from toolshift.train.scenes import Mix
 from toolshift_lab.former_families import as_trained
 

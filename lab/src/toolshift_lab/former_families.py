@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolshift.core.shift import split_version
-from toolshift.runs.families import OURS
+from toolshift.shifts.training_families import OURS
 from toolshift.train.scenes import Mix
 from toolshift_lab.former_shifts import FORMER
 

@@ -27,7 +27,8 @@ from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
-from toolshift.lm.prompt import Layout, has_marked_call, names_of, parse_reply, to_plain_messages
+from toolshift.lm.parse_reply import has_marked_call, names_of, parse_reply
+from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
     import httpx

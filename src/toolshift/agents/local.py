@@ -13,7 +13,8 @@ from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.device import SIZES, device
 from toolshift.lm.grammar import CallConstraint, Vocabulary
 from toolshift.lm.inference import decoder_of, load_model, stop_tokens
-from toolshift.lm.prompt import LAYOUTS, Layout, names_of, parse_reply, to_plain_messages
+from toolshift.lm.parse_reply import names_of, parse_reply
+from toolshift.lm.prompt import LAYOUTS, Layout, to_plain_messages
 
 Decoding = Literal["free", "constrained"]
 

@@ -42,9 +42,10 @@ from toolshift.data.tools import apart, check_gone, distractors
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
-from toolshift.runs.families import TRAINING_FAMILIES, stacks_of
+from toolshift.runs.suite import stacks_of
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
+from toolshift.shifts.training_families import TRAINING_FAMILIES
 
 DISTRACTORS = "distractors"
 """Tools out of the rest of the data beside those of a conversation."""

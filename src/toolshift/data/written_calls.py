@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolshift.core.calls import ToolCall
 from toolshift.data.conversation import Conversation
-from toolshift.lm.prompt import has_marked_call, parse_reply
+from toolshift.lm.parse_reply import has_marked_call, parse_reply
 
 CALLS_IN_TEXT = (
     "its calls are written in the text of a message, where they are not read: convert them to "

@@ -9,7 +9,6 @@ lock.py                the lock: tools and schemas as an agent knew them, with a
 other_locks.py         the locks of other tools
 sources.py             where tools and calls come from: servers, documents, traces, run folders
 stream.py              calls, tools and endings, from the lines of a stream
-successors.py          which of today's tools certainly stands for a locked one
 events.py              drift as events, with the calls that break and the texts that instruct
 sarif.py               drift as SARIF
 cost.py                drift as shifts, and what it costs an agent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from operator import index
 from pathlib import Path
@@ -16,11 +17,12 @@ from toolshift.core.errors import IN_THE_LAB, UsageError
 from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied
-from toolshift.core.shift import TIERS, split_version
+from toolshift.core.shift import SEVERITIES, TIERS, split_version
 from toolshift.core.text import is_count
 from toolshift.core.world import POOLS, World
 from toolshift.runs.cell import Cell, Stack
 from toolshift.shifts.registry import check_severity, find_shift, shifts
+from toolshift.shifts.training_families import HELD_OUT, TRAINING_FAMILIES
 from toolshift.worlds.names import split_task
 from toolshift.worlds.registry import as_world, find_world, register, stored_name
 
@@ -482,3 +484,31 @@ def _place(kind: str, index: str, ids: Sequence[str]) -> int:
         f"task {kind}: the index behind the kind is a number of at most 9 digits, "
         f"not {index[:40]!r}"
     )
+
+
+@lru_cache(maxsize=256)
+def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
+    """The stacks of shifts that an entry of a mix stands for, at one severity.
+
+    Those of `HELD_OUT` are among them only where the entry names them.
+    """
+    name, colon, own = entry.partition(":")
+    families = TRAINING_FAMILIES.all()
+    if name not in families:
+        known = {*families, *TIERS, "all", *shifts()}
+        for text in entry.partition("*")[0].split("+"):
+            part = split_version(text.partition(":")[0])[0]
+            if part in families:
+                raise UsageError(
+                    f"{part} in {entry} is a family, and + joins shifts: name its shifts "
+                    f"({', '.join(families[part])}), or name families one by one"
+                )
+            if part not in known and ".json" not in part:
+                raise UsageError(unknown("shift or family", part, known))
+        stacks = (arm.shifts for arm in read_arms(entry, (severity,)))
+        barred = {name for name in HELD_OUT if name not in entry}
+        return tuple(s for s in stacks if barred.isdisjoint(applied.shift for applied in s))
+    if colon and own not in map(str, SEVERITIES):
+        raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
+    given = (int(own) if colon else severity,)
+    return tuple(arm.shifts for text in families[name] for arm in read_arms(text, given))

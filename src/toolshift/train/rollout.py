@@ -19,7 +19,8 @@ from toolshift.core import seed as seeds
 from toolshift.core.message import Reply, Turn, Usage
 from toolshift.core.scene import Scene
 from toolshift.episode.episode import Episode
-from toolshift.lm.prompt import Layout, parse_reply, to_plain_messages
+from toolshift.lm.parse_reply import parse_reply
+from toolshift.lm.prompt import Layout, to_plain_messages
 
 CUT_OFF = "the episode grew longer than the tokens allowed for it"
 

@@ -14,9 +14,9 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, without_versions
 from toolshift.episode.draw import make_scene
 from toolshift.runs.cell import Stack
-from toolshift.runs.families import PAFT, stacks_of
-from toolshift.runs.suite import check_entities
+from toolshift.runs.suite import check_entities, stacks_of
 from toolshift.shifts.registry import compose, find_shift
+from toolshift.shifts.training_families import PAFT
 from toolshift.worlds.registry import find_world
 
 MAX_DRAWS = 20

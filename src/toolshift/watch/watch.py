@@ -26,10 +26,10 @@ from toolshift.core.errors import UsageError
 from toolshift.drift.events import DriftEvent, drift_report
 from toolshift.drift.lock import Lock, lock_tools
 from toolshift.drift.stream import Called, Ended, Event, Shown
-from toolshift.drift.successors import Today
 from toolshift.interop.tools import from_mcp
 from toolshift.watch.query_mix_monitor import NEW, UNIT, MixMonitor, Moved, words_of
 from toolshift.watch.sequential import FormMonitor, LatencyMonitor, RateMonitor, Rise, form_of
+from toolshift.watch.successors import Today
 
 LEARN = 200
 EVERY = 100_000

@@ -1,16 +1,8 @@
-"""Families of shifts for training, and the stacks that an entry of a mix stands for."""
+"""Families of shifts for training: what `--shift EFP` stands for."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from toolshift.core.errors import UsageError
-from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
-from toolshift.core.shift import SEVERITIES, TIERS, split_version
-from toolshift.runs.cell import Stack
-from toolshift.runs.suite import read_arms
-from toolshift.shifts.registry import shifts as registered
 
 OURS: dict[str, tuple[str, ...]] = {
     "EFP": ("transient_error", "permanent_error", "redirect"),
@@ -57,31 +49,3 @@ HELD_OUT = ("csv_results", "redirect_header")
 """Mechanisms for evaluation: no family has them, and no tier stands for them in training."""
 
 PAFT = ("EFP", "SBP", "SRP", "limits")
-
-
-@lru_cache(maxsize=256)
-def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
-    """The stacks of shifts that an entry of a mix stands for, at one severity.
-
-    Those of `HELD_OUT` are among them only where the entry names them.
-    """
-    name, colon, own = entry.partition(":")
-    families = TRAINING_FAMILIES.all()
-    if name not in families:
-        known = {*families, *TIERS, "all", *registered()}
-        for text in entry.partition("*")[0].split("+"):
-            part = split_version(text.partition(":")[0])[0]
-            if part in families:
-                raise UsageError(
-                    f"{part} in {entry} is a family, and + joins shifts: name its shifts "
-                    f"({', '.join(families[part])}), or name families one by one"
-                )
-            if part not in known and ".json" not in part:
-                raise UsageError(unknown("shift or family", part, known))
-        stacks = (arm.shifts for arm in read_arms(entry, (severity,)))
-        barred = {name for name in HELD_OUT if name not in entry}
-        return tuple(s for s in stacks if barred.isdisjoint(applied.shift for applied in s))
-    if colon and own not in map(str, SEVERITIES):
-        raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
-    given = (int(own) if colon else severity,)
-    return tuple(arm.shifts for text in families[name] for arm in read_arms(text, given))
