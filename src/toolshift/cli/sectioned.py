@@ -28,7 +28,7 @@ HEADINGS = {
 """Headings of the help of long commands, and the parameters below them; others are advanced."""
 
 HELP_ALL = "--help-all"
-_ALL = "toolshift.cli.help_all"
+_ALL = "toolshift:help-all"
 
 
 class Sectioned(click.Command):
