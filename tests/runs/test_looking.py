@@ -455,8 +455,7 @@ def test_a_bundle_of_a_stored_run_opens_no_tools(
 
 PLAYS = {"measure/recheck.py"}
 """Modules of these packages whose purpose is to play scenes again."""
-LOOKING = ("report", "measure", "cli/report.py", "cli/trace.py", "cli/runs.py", "cli/view.py",
-           "cli/leaderboard.py", "cli/trend.py", "drift/sources.py")  # fmt: skip
+LOOKING = ("report", "measure", "cli/report.py", "cli/trace.py", "cli/runs.py", "drift/sources.py")
 OPENERS = {"build", "find_world", "find_own", "load", "OwnWorld", "import_attribute", "find_agent"}
 
 

@@ -137,7 +137,7 @@ def test_ctrl_c_keeps_what_is_finished_and_tells_how_to_go_on(tmp_path: Path, th
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=30)
     assert running.returncode == 130, err
-    assert "--out out to go on" in err
+    assert "--out out to resume" in err
     assert "Traceback" not in err
     assert 1 <= len(episodes(tmp_path / "out")) < 16
     assert (tmp_path / "out" / "report.txt").exists()

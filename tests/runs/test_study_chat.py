@@ -56,7 +56,7 @@ def test_a_wrong_key_is_a_usage_error_and_max_cost_stops_resumably(toolshift: Ru
         code, _, err = toolshift(*paid, "--max-cost", "0.9")
         assert code == 2
         assert "max_cost" in err
-        assert "--out out to go on" in err
+        assert "--out out to resume" in err
         code, _, err = toolshift(*paid, "--max-cost", "0.5")
         assert code == 2
         assert "of max_cost $0.5000 is spent" in err

@@ -59,5 +59,5 @@ def test_labels_are_bounded_and_a_taken_port_is_said() -> None:
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(UsageError, match=r"toolshift\[metrics\]"):
+    with pytest.raises(UsageError, match=r"pip install .*\[metrics\]"):
         Metrics()

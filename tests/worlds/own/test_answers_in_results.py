@@ -124,13 +124,13 @@ def test_each_value_of_a_large_result_is_read_once(
         "    calls: [{name: items, arguments: {}}]\n    check: {answer: R-0299}\n"
     )
     asked: list[tuple[Any, Any]] = []
-    says = spare.says
+    matches = spare.matches
 
     def counted(answer: str, wanted: Any) -> bool:
         asked.append((answer, wanted))
-        return says(answer, wanted)
+        return matches(answer, wanted)
 
-    monkeypatch.setattr(spare, "says", counted)
+    monkeypatch.setattr(spare, "matches", counted)
     (tried,) = check_tasks(load(tmp_path / "t.yaml"))
     assert tried.state == "ok"
     assert tried.shifts > 20

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
+from toolshift.core.installation import extra
 
 
 class SceneTools:
@@ -48,6 +49,5 @@ def _of_inspect(name: str) -> Any:
         if fault.name is None or not fault.name.startswith("inspect_ai"):
             raise
         raise UsageError(
-            "SceneTools needs inspect_ai, which is not installed; run: "
-            "pip install 'toolshift[inspect]'"
+            f"SceneTools needs inspect_ai, which is not installed; run: {extra('inspect')}"
         ) from None

@@ -1,0 +1,5 @@
+"""Fixtures of the lab's tests."""
+
+from train.conftest import model
+
+__all__ = ["model"]
