@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolshift.core.message import Reply, Turn, Usage
     from toolshift.core.scene import Outcome, Scene
     from toolshift.core.shift import Change, NotApplicable, shift
+    from toolshift.core.solver import Impossible
     from toolshift.core.step import Step
     from toolshift.core.tool import Field, Hint, Operation, Param, Result, Tool, ToolFailure
     from toolshift.core.user import Ask
@@ -86,6 +87,7 @@ _HOME = {
     "Step": "core.step",
     "Field": "core.tool",
     "Hint": "core.tool",
+    "Impossible": "core.solver",
     "Operation": "core.tool",
     "Param": "core.tool",
     "Result": "core.tool",
@@ -141,6 +143,7 @@ __all__ = [
     "Field",
     "Grade",
     "Hint",
+    "Impossible",
     "Intervention",
     "Layer",
     "Lessons",

@@ -156,3 +156,10 @@ def test_a_folder_is_no_plugin(run_here: Run, monkeypatch: pytest.MonkeyPatch) -
     Path("folder.py").mkdir()
     code, _, err = run_here("--plugin", "folder.py", "list", "shifts")
     assert (code, "it is a folder" in err) == (2, True), err
+
+
+def test_a_plugin_behind_the_command_is_answered_with_its_place() -> None:
+    words = [sys.executable, "-m", "toolshift", "list", "shifts", "--plugin", "mine.py"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--plugin stands before the command: toolshift --plugin FILE.py" in done.stderr

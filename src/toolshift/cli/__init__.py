@@ -66,6 +66,11 @@ def _run() -> int:
     """Runs the command; returns its exit code."""
     try:
         return int(toolshift(standalone_mode=False) or 0)
+    except click.NoSuchOption as wrong:
+        if wrong.option_name != "--plugin":
+            raise
+        words = "toolshift --plugin FILE.py COMMAND ..."
+        raise UsageError(f"--plugin stands before the command: {words}") from None
     except SystemExit as done:
         # One that comes from a worker has a cause, and no line of its own.
         place = outside(done) or ("a worker process" if done.__cause__ is not None else "")
