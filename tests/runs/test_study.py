@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
+from toolshift.runs import study
 from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
@@ -259,6 +262,21 @@ def test_a_spent_budget_stops_and_can_be_resumed(tmp_path: Path, threads: int) -
     report = run_spec(RunSpec(plan, [Contestant(Spender(100), "", threads)], tmp_path / "out"))
     assert report.agents[0].complete
     assert len(episodes(tmp_path / "out")) == len(plan.cells)
+
+
+def test_what_other_threads_had_finished_when_one_failed_is_kept() -> None:
+    ended: Any = queue.SimpleQueue()
+    finished = object()
+    for item in (BudgetSpent("$1 is spent"), finished):
+        ended.put(item)
+    thread = threading.Thread(target=lambda: None)
+    thread.start()
+    thread.join()
+    kept: list[object] = []
+    with pytest.raises(BudgetSpent):
+        for done in study._collect(ended, 3, threading.Event(), [thread]):
+            kept.append(done)
+    assert kept == [finished]
 
 
 def test_two_runs_cannot_write_one_folder(tmp_path: Path) -> None:

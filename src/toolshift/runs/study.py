@@ -292,7 +292,10 @@ def _collect(
     fault: BaseException | None = None
     received = 0
     try:
-        while received < count and (fault is None or any(t.is_alive() for t in threads)):
+        # What a thread has finished before it ended is taken too: first "alive", then "empty".
+        while received < count and (
+            fault is None or any(t.is_alive() for t in threads) or not ended.empty()
+        ):
             try:
                 item = ended.get(timeout=0.5)
             except queue.Empty:
