@@ -274,8 +274,7 @@ def test_what_other_threads_had_finished_when_one_failed_is_kept() -> None:
     thread.join()
     kept: list[object] = []
     with pytest.raises(BudgetSpent):
-        for done in study._collect(ended, 3, threading.Event(), [thread]):
-            kept.append(done)
+        kept.extend(study._collect(ended, 3, threading.Event(), [thread]))
     assert kept == [finished]
 
 
