@@ -86,7 +86,7 @@ def placed(out: str | Path) -> Iterator[RunLocation]:
         yield RunLocation(Path(out), str(out), lambda: None)
         return
     try:
-        store: Any = load("toolshift.runs.store:Store")(str(out))
+        store: Any = load("toolshift.runs.object_store:Store")(str(out))
     except ImportError as fault:
         raise UsageError(
             f"--out {out} needs packages that are not installed ({fault}): {extra('ray')}"

@@ -14,7 +14,7 @@ from toolshift.core.errors import UsageError
 from toolshift.runs.location import is_address, placed
 
 fsspec = pytest.importorskip("fsspec")
-store = pytest.importorskip("toolshift.runs.store")
+store = pytest.importorskip("toolshift.runs.object_store")
 
 WORDS = ("run", "--agent", "oracle", "--tasks", "3", "--shift", "redirect:2")
 KEPT = ("episodes.jsonl", "plan.jsonl", "report.txt")
