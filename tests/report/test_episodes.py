@@ -314,7 +314,7 @@ def test_a_scene_that_cannot_be_made_again_leaves_the_trace_readable(
     def changed(cell: Any) -> Any:
         raise UsageError("it is <b>another</b> task now")
 
-    monkeypatch.setattr("toolshift.report.html.episodes.pack.build", changed)
+    monkeypatch.setattr("toolshift.runs.own.build", changed)
     file = tmp_path / "page.html"
     file.write_text(frame([RunFolder.read(run)], 40))
     page, wrong = open_page(browser, file.as_uri())
