@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from toolshift import evaluate
@@ -31,7 +32,10 @@ def calling(arguments: Any, name: Any = "find") -> dict[str, Any]:
     ],
 )
 def test_arguments_are_an_object_or_the_text_that_came(arguments: Any, read: Any) -> None:
-    assert Reply.of(calling(arguments)).calls == (call(read),)
+    (made,) = Reply.of(calling(arguments)).calls
+    assert msgspec.structs.replace(made, extra={}) == call(read)
+    kept = made.extra.get("function", {}).get("arguments", arguments)
+    assert kept == arguments, "a text goes back with its spaces"
 
 
 def call(read: Any, name: str = "find") -> ToolCall | MalformedCall:

@@ -1,4 +1,4 @@
-"""An agent behind any OpenAI-compatible `/chat/completions` endpoint.
+"""An agent behind an endpoint that speaks a dialect, such as OpenAI's `/chat/completions`.
 
 What the network, the server or the account does is kept apart from what the model does: a request
 is tried again while that can help, then becomes a `Reply` with a `failure`. What would fail every
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -25,15 +25,18 @@ import msgspec
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall, is_json
-from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.message import Reply, Turn, Usage, text_of
+from toolshift.dialects import DIALECTS
+from toolshift.dialects.chat import CHAT
+from toolshift.dialects.form import Answer, Body, Dialect, Request
 from toolshift.lm.parse_reply import has_marked_call, names_of, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
     import httpx
 
-OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_URL = CHAT.home
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
 MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
 
@@ -55,16 +58,6 @@ _TRUNCATED = "truncated: "
 _log = logging.getLogger(__name__)
 
 
-class _Choice(msgspec.Struct):
-    message: dict[str, Any]
-    finish_reason: str | None = None
-
-
-class _Completion(msgspec.Struct):
-    choices: Annotated[list[_Choice], msgspec.Meta(min_length=1)]
-    usage: Any = None
-
-
 class _Setback(Exception):
     """One attempt without a reply; `wait` is None if another attempt is of no use."""
 
@@ -74,7 +67,7 @@ class _Setback(Exception):
 
 
 class ChatAgent:
-    """A model behind a chat completions endpoint.
+    """A model behind an endpoint.
 
     One instance serves many threads: it shares a pool of connections and one total of spend.
 
@@ -84,9 +77,10 @@ class ChatAgent:
 
     Args:
         model: the model's name at the endpoint.
-        base_url: the address before `/chat/completions`; else TOOLSHIFT_BASE_URL,
-            OPENAI_BASE_URL or OpenAI's.
-        api_key: else TOOLSHIFT_API_KEY or OPENAI_API_KEY; a loopback address needs none.
+        base_url: the address before the path of the dialect (`/chat/completions`); else
+            TOOLSHIFT_BASE_URL, the dialect's own variable (OPENAI_BASE_URL) or its vendor's.
+        api_key: else TOOLSHIFT_API_KEY or the dialect's own variable (OPENAI_API_KEY); a loopback
+            address needs none.
         protocol: `native` passes tools and reads tool calls; `text` writes the tools into the
             prompt and reads the calls from the text (`toolshift.lm.prompt`).
         layout: how the text protocol writes a tool.
@@ -103,6 +97,7 @@ class ChatAgent:
         cost_limit: one that several agents share, instead of `max_cost` for this one alone.
         headers: extra headers.
         options: extra fields of the request (`seed`, `response_format`); None removes one.
+        dialect: in which the endpoint is spoken to (`toolshift.dialects`).
         name: how reports call the agent; the model's name where None.
         backoff: seconds before the second attempt, doubled for each one after it.
         sleep: replaces `time.sleep` in tests.
@@ -130,15 +125,17 @@ class ChatAgent:
         cost_limit: CostLimit | None = None,
         headers: Mapping[str, str] | None = None,
         options: Mapping[str, Any] | None = None,
+        dialect: str = "chat",
         name: str | None = None,
         backoff: float = 0.5,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
-        env = os.environ.get
-        base_url = base_url or env("TOOLSHIFT_BASE_URL") or env("OPENAI_BASE_URL") or OPENAI_URL
-        api_key = api_key or env("TOOLSHIFT_API_KEY") or env("OPENAI_API_KEY") or ""
+        spoken = self._dialect = DIALECTS.find(dialect)
+        addresses, keys = spoken.variables
+        base_url = base_url or _set("TOOLSHIFT_BASE_URL", *addresses) or spoken.home
+        api_key = api_key or _set("TOOLSHIFT_API_KEY", *keys)
         self.model, self.name, self.concurrency = model, name or model, concurrency
         self.protocol, self.layout = protocol, layout
         self._write, self._parse = to_plain_messages, parse_reply
@@ -150,20 +147,21 @@ class ChatAgent:
             raise UsageError("retries must be at least 0, concurrency 1, timeout above 0 seconds")
         if None in (price_in, price_out) and {price_in, price_out, max_cost} != {None}:
             raise UsageError("give price_in and price_out together; max_cost needs them both")
-        self._url = completions_url(base_url)
+        if protocol == "text" and dialect != "chat":
+            raise UsageError(f"protocol='text' is for the dialect 'chat', not {dialect!r}")
+        self._url = endpoint_url(base_url, spoken, model)
         self._place = urlunsplit(urlsplit(self._url)._replace(query=""))
         try:
             self._address = httpx.URL(self._url)  # a text would be read again at each request
         except httpx.InvalidURL as wrong:
             raise UsageError(f"base url {self._place!r} is no address: {wrong}") from None
-        limit = "max_completion_tokens" if self._place.startswith(OPENAI_URL) else "max_tokens"
-        self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
+        self._temperature, self._options = temperature, dict(options or {})
         self._max_tokens = max_tokens
-        self.decoding = "constrained" if self._fixed.get("response_format") else ""
+        self.decoding = "constrained" if self._options.get("response_format") else ""
         self.cost_limit = cost_limit or CostLimit(max_cost)
         self._backoff, self._sleep = backoff, sleep
         self._reached = False
-        sent = headers_of(api_key, headers or {}, self._place)
+        sent = headers_of(api_key, headers or {}, self._place, spoken)
         self._strike = striker(sent)
         self._client = httpx.Client(
             headers=sent,
@@ -180,7 +178,10 @@ class ChatAgent:
     def settings(self) -> dict[str, Any]:
         """What decides the replies beside the model's name, without any secret: for a manifest."""
         how = {"protocol": self.protocol, "layout": self.layout}
-        return {"base_url": self._place.removesuffix(PATH), **how, **told(self._fixed)}
+        how |= {"dialect": self._dialect.name} if self._dialect is not CHAT else {}
+        fixed = {k: v for k, v in self._settings(1).items() if k != "model"}
+        fixed |= {key: None for key, value in self._options.items() if value is None}
+        return {"base_url": self._place.removesuffix(self._dialect.path), **how, **told(fixed)}
 
     @property
     def spent(self) -> float:
@@ -209,11 +210,11 @@ class ChatAgent:
             self.cost_limit.hold(worst)
             cost = 0.0
             try:
-                completion = self._attempt(body)
-                usage = self._usage(completion)
+                answer = self._attempt(body)
+                usage = self._usage(answer)
                 cost = usage.cost if usage.input_tokens or usage.cost else worst
                 self._warn_of_lost_tools(turn, body, usage)
-                return self._read(turn, completion, usage)
+                return self._read(turn, answer, usage)
             except _Setback as setback:
                 cost = cost or (worst if setback.billed else 0.0)
                 failure = setback
@@ -231,17 +232,22 @@ class ChatAgent:
             )
         return Reply(failure=said)
 
-    def _body(self, turn: Turn, room: int) -> dict[str, Any]:
+    def _body(self, turn: Turn, room: int) -> Body:
+        settings = self._settings(room)
         if self.protocol == "text":
-            body: dict[str, Any] = {"messages": self._write(turn, self.layout)}
-        else:
-            body = {"messages": [_sendable(message) for message in turn.messages]}
-            body |= {"tools": list(turn.tools)} if turn.tools else {}
-        fixed = {key: value for key, value in self._fixed.items() if value is not None}
-        limits = {key: fixed[key] * room for key in _LIMITS if key in fixed}
-        return {"model": self.model, **body, **fixed, **limits}
+            return {**settings, "messages": self._write(turn, self.layout)}
+        messages = [_sendable(message) for message in turn.messages]
+        return self._dialect.write(settings, Request(messages, list(turn.tools)))
 
-    def _attempt(self, body: bytes) -> _Completion:
+    def _settings(self, room: int) -> Body:
+        """The fields of a request beside the conversation, with `room` times the token limit."""
+        body = self._dialect.settings(self.model, self._temperature, self._max_tokens * room)
+        if self._place.startswith(OPENAI_URL) and "max_tokens" in body:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        own = {k: v * room if k in _LIMITS and v else v for k, v in self._options.items()}
+        return merged(body, own)
+
+    def _attempt(self, body: bytes) -> Answer:
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:
@@ -257,10 +263,14 @@ class ChatAgent:
             raise self._refused(response.status_code, response.headers, response.text)
         text = self._strike(_text_of(response), shortest=_REAL_KEY)
         try:
-            return _completion(text)
-        except (ValueError, RecursionError) as error:
-            quote = f"{error}: {self._strike(text)[:200]!r}"
-            raise _Setback(f"no chat completion came, {quote}", billed=True) from None
+            answer = self._dialect.read_answer(_object(text))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            quote = f"{described(error)}: {self._strike(text)[:200]!r}"
+            raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True) from None
+        if answer is None:
+            quote = f"{self._strike(text)[:200]!r}"
+            raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True)
+        return answer
 
     def _refused(self, status: int, headers: httpx.Headers, text: str) -> Exception:
         what = f"HTTP {status}: {self._strike(' '.join(text.split()))[:300]}"
@@ -278,18 +288,16 @@ class ChatAgent:
         jitter = int.from_bytes(seed, "big") / 2**64
         return min(MAX_WAIT, max(asked, self._backoff * 2.0**attempt) * (1 + jitter / 4))
 
-    def _usage(self, completion: _Completion) -> Usage:
-        raw = completion.usage if isinstance(completion.usage, dict) else {}
-        tokens_in, tokens_out = _number(raw, "prompt_tokens"), _number(raw, "completion_tokens")
-        cost = _number(raw, "cost")  # some routers name the price themselves
+    def _usage(self, answer: Answer) -> Usage:
+        read = self._dialect.tokens(answer.usage)
         if self._priced:
-            cost = estimate(1, int(tokens_in), int(tokens_out), *self._prices)
-        return Usage(int(tokens_in), int(tokens_out), cost)
+            cost = estimate(1, read.input_tokens, read.output_tokens, *self._prices)
+            return msgspec.structs.replace(read, cost=cost)
+        return read
 
-    def _read(self, turn: Turn, completion: _Completion, usage: Usage) -> Reply:
-        choice = completion.choices[0]
-        message, text = choice.message, text_of(choice.message)
-        if choice.finish_reason == "content_filter":
+    def _read(self, turn: Turn, answer: Answer, usage: Usage) -> Reply:
+        message, text = answer.message, text_of(answer.message)
+        if answer.reason == "content_filter":
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
         elif self.protocol == "text" and not message.get("tool_calls"):  # some servers read them
@@ -298,13 +306,15 @@ class ChatAgent:
             try:
                 for call in message.get("tool_calls") or ():
                     call["function"]["arguments"] = call["function"].get("arguments") or {}
-                reply = Reply.of({**message, "content": text})
+                content = message.get("content")
+                parts = content if isinstance(content, list) else text
+                reply = Reply.of({**message, "content": parts})
             except (AttributeError, KeyError, TypeError) as odd:
                 said = self._strike(f"tool calls of an unknown form: {odd!r}")[:300]
                 raise _Setback(said, billed=True) from None
             self._warn_of_unread_calls(turn, reply)
         whole = reply.calls and all(isinstance(call, ToolCall) for call in reply.calls)
-        if choice.finish_reason == "length" and not whole and not reply.failure:
+        if answer.reason == "length" and not whole and not reply.failure:
             why = "the reply was cut off at the token limit; raise --max-tokens"
             reply = msgspec.structs.replace(reply, failure=_TRUNCATED + why)
         return msgspec.structs.replace(reply, usage=usage)
@@ -333,8 +343,8 @@ class _Chat(AgentKind):
     takes = tuple(signature(ChatAgent).parameters)[1:]  # all but the model
 
     def make(self, spec: str, options: Mapping[str, Any]) -> ChatAgent:
-        """Takes every option."""
-        return ChatAgent(_model_of(spec), **options)
+        """Takes every option; the beginning of a spec is the dialect."""
+        return ChatAgent(_model_of(spec), **{"dialect": spec.partition(":")[0], **options})
 
     def is_free(self, spec: str) -> bool:
         """It is taken to be paid, wherever it runs."""
@@ -391,22 +401,33 @@ def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _completion(text: str) -> _Completion:
-    """Reads a completion, whose text may hold halves of characters, which msgspec refuses."""
+def _object(text: str) -> Body:
+    """Reads a JSON object whose texts may hold halves of characters, which msgspec refuses."""
     try:
-        return msgspec.json.decode(text, type=_Completion)
+        return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(text), _Completion)
+        return msgspec.convert(json.loads(text), dict[str, Any])
 
 
-def _number(record: Mapping[str, Any], field: str) -> float:
-    value = record.get(field)
-    return float(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0.0
+def merged(body: Mapping[str, Any], options: Mapping[str, Any]) -> Body:
+    """The fields of a request with others over them; None removes one, at any depth."""
+    out = dict(body)
+    for key, value in options.items():
+        if value is None:
+            out.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(out.get(key), Mapping):
+            out[key] = merged(out[key], value)
+        else:
+            out[key] = value
+    return out
 
 
-PATH = "/chat/completions"
+def _set(*names: str) -> str:
+    """The first of these variables of the environment that is set."""
+    return next(filter(None, map(os.environ.get, names)), "")
+
 
 _SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
 
@@ -422,7 +443,7 @@ def _text_of(response: Any) -> str:
         return str(response.text)
 
 
-def completions_url(base_url: str) -> str:
+def endpoint_url(base_url: str, dialect: Dialect, model: str) -> str:
     """The address that requests go to."""
     try:
         parts = urlsplit(base_url.strip())
@@ -434,7 +455,7 @@ def completions_url(base_url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         shown = base_url.partition("?")[0].rpartition("@")[2]
         raise UsageError(f"base url {shown!r} is no address: write http(s)://host[:port]/v1")
-    path = parts.path.rstrip("/").removesuffix(PATH) + PATH
+    path = dialect.address(parts.path.rstrip("/"), model)
     return urlunsplit(parts._replace(path=path, fragment=""))
 
 
@@ -444,14 +465,18 @@ def is_local(url: str) -> bool:
     return bool(re.fullmatch(r"(.+\.)?localhost|127(\.\d+){3}|::1|0\.0\.0\.0", host))
 
 
-def headers_of(api_key: str, extra: Mapping[str, str], place: str) -> dict[str, str]:
+def headers_of(
+    api_key: str, extra: Mapping[str, str], place: str, dialect: Dialect = CHAT
+) -> dict[str, str]:
     """The headers to send, checked here because a client's own complaint would quote the key."""
-    key = {"authorization": f"Bearer {api_key.strip()}"} if api_key.strip() else {}
-    sent = {**key, **{name.lower(): value.strip() for name, value in extra.items()}}
+    sent = {
+        **dialect.headers(api_key.strip()),
+        **{name.lower(): value.strip() for name, value in extra.items()},
+    }
     if not is_local(place) and not any(map(_SECRET_HEADER.search, sent)):
         raise UsageError(
-            f"no key for {place}: set OPENAI_API_KEY or TOOLSHIFT_API_KEY, or pass api_key "
-            "(any word will do where the server asks for none). Nothing was sent."
+            f"no key for {place}: set {dialect.variables[1][0]} or TOOLSHIFT_API_KEY, or pass "
+            "api_key (any word will do where the server asks for none). Nothing was sent."
         )
     for name, value in sent.items():
         if not re.fullmatch(r"[!-~]+( [!-~]+)*", value):

@@ -14,7 +14,6 @@ import click
 import httpx
 import msgspec
 
-from toolshift.agents.chat import PATH as PATH_OF_CHAT
 from toolshift.cli.listen import PORT, Listen
 from toolshift.cli.options import Wordings
 from toolshift.cli.parameters import option, options_struct
@@ -25,6 +24,7 @@ from toolshift.connect.serve.server import bind, require, web_server
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import say
+from toolshift.dialects.chat import CHAT
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
 
@@ -164,7 +164,7 @@ def _upstream(address: str) -> str:
         found = httpx.URL("")
     if found.scheme not in ("http", "https") or not found.host or found.query:
         raise UsageError(f"--upstream {address!r}: write http(s)://host[:port]/v1")
-    return address.rstrip("/").removesuffix(PATH_OF_CHAT)
+    return address.rstrip("/").removesuffix(CHAT.path)
 
 
 def _key() -> str:

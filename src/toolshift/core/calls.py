@@ -7,6 +7,7 @@ as such. Nothing else can come of it: no form of arguments raises.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
@@ -18,6 +19,8 @@ DEEPEST = 32
 """How deep the arguments of a call may nest; no tool of ours needs more than three levels."""
 LARGEST = 256 * 1024
 """The most bytes of the arguments of a call; those of our tools have some hundreds."""
+LARGEST_EXTRA = 4 * 1024 * 1024
+"""The most bytes of one field beside a message or call; sealed thoughts have some thousands."""
 LONGEST_NAME = 200
 _INTEGERS = range(-(2**63), 2**64)
 """What 64 bits hold, signed or not: readers of JSON differ beyond it."""
@@ -30,11 +33,13 @@ class ToolCall(msgspec.Struct, frozen=True):
         name: of the tool as shown.
         arguments: a JSON object.
         id: the agent's own, if it gave one.
+        extra: what came beside them, such as a signature; kept, and given back as it came.
     """
 
     name: str
     arguments: dict[str, Any]
     id: str = ""
+    extra: dict[str, Any] = {}
 
 
 class MalformedCall(msgspec.Struct, frozen=True):
@@ -44,11 +49,13 @@ class MalformedCall(msgspec.Struct, frozen=True):
         name: of the tool as shown.
         text: the arguments as they came; where they were no text, what is wrong, in brackets.
         id: the agent's own, if it gave one.
+        extra: what came beside them, such as a signature; kept, and given back as it came.
     """
 
     name: str
     text: str
     id: str = ""
+    extra: dict[str, Any] = {}
 
 
 Call = ToolCall | MalformedCall
@@ -93,6 +100,19 @@ def read_arguments(given: object) -> dict[str, Any]:
         raise Unreadable(written.decode())
     arguments: dict[str, Any] = msgspec.json.decode(written)
     return arguments
+
+
+def read_extra(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What came beside a message or a call, as a file can hold it: fields that are no JSON go."""
+    kept = {}
+    for name, value in given.items():
+        try:
+            text = msgspec.json.encode(value)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            continue
+        if isinstance(name, str) and len(text) <= LARGEST_EXTRA:
+            kept[storable(name)] = msgspec.json.decode(text)
+    return kept
 
 
 def is_json(text: str) -> bool:

@@ -9,7 +9,14 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from toolshift.core.calls import Call, MalformedCall, ToolCall, malformed_call, read_call
+from toolshift.core.calls import (
+    Call,
+    MalformedCall,
+    ToolCall,
+    malformed_call,
+    read_call,
+    read_extra,
+)
 from toolshift.core.text import storable
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
@@ -93,6 +100,7 @@ class Turn(msgspec.Struct, frozen=True):
     Attributes:
         messages: dicts with `role` (system, user, assistant, tool) and `content`; those of the
             assistant have `tool_calls`, and those of a tool the `tool_call_id` that they answer.
+            What came beside a message of the assistant or a call of it stands there as it came.
         tools: dicts {"type": "function", "function": {"name", "description", "parameters"}};
             `parameters` is a JSON Schema. `final_answer`, `refuse` and `ask_user` are among them.
     """
@@ -110,12 +118,15 @@ class Reply(msgspec.Struct, frozen=True):
         usage: tokens and dollars of this reply.
         failure: says that the agent's infrastructure (not the agent) failed: the episode ends as an
             infrastructure error, counted and never scored.
+        extra: the fields that came beside `content` and `tool_calls`, such as `reasoning_content`;
+            nothing here reads them, and the next turn's history has them as they came.
     """
 
     text: str = ""
     calls: tuple[Call, ...] = ()
     usage: Usage = Usage()
     failure: str = ""
+    extra: dict[str, Any] = {}
 
     @classmethod
     def of(cls, message: Reply | str | dict[str, Any]) -> Reply:
@@ -132,7 +143,10 @@ class Reply(msgspec.Struct, frozen=True):
         """
         if isinstance(message, Reply):
             calls = tuple(map(_read_again, message.calls))
-            return msgspec.structs.replace(message, text=storable(message.text), calls=calls)
+            extra = read_extra(message.extra) if message.extra else message.extra
+            return msgspec.structs.replace(
+                message, text=storable(message.text), calls=calls, extra=extra
+            )
         if isinstance(message, str):
             return cls(text=storable(message))
         if not isinstance(message, dict):
@@ -147,7 +161,7 @@ class Reply(msgspec.Struct, frozen=True):
         if not isinstance(listed, list | tuple):
             raise TypeError(f"tool_calls is a list of tool calls, not {type(listed).__name__}")
         calls = tuple(map(_read_call, listed))
-        return cls(text=storable(text_of(message)), calls=calls)
+        return cls(text=storable(text_of(message)), calls=calls, extra=_beside(message))
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -186,15 +200,56 @@ def _read_call(raw: object) -> Call:
     other = next((key for key in ("args", "input", "parameters") if key in function), "")
     if other and "arguments" not in function:
         raise TypeError(f"a tool call has its values under arguments, not under {other}")
-    return read_call(function.get("name"), function.get("arguments"), raw.get("id"))
+    call = read_call(function.get("name"), function.get("arguments"), raw.get("id"))
+    extra = _beside_call(raw, function, call)
+    return msgspec.structs.replace(call, extra=extra) if extra else call
+
+
+def _beside(message: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an assistant message that are not its role, its text or its calls.
+
+    A content in parts is kept whole: between its texts may stand what has to go back.
+    """
+    extra = {k: v for k, v in message.items() if k not in ("role", "content", "tool_calls")}
+    if isinstance(message.get("content"), list | tuple):
+        extra["content"] = message["content"]
+    return read_extra(extra) if extra else extra
+
+
+def _beside_call(raw: dict[str, Any], function: dict[str, Any], call: Call) -> dict[str, Any]:
+    """The fields of a call that are not its name, arguments and id; and how those were written."""
+    extra = {key: value for key, value in raw.items() if key not in ("id", "type", "function")}
+    if function is raw:
+        return {}
+    inner = {key: value for key, value in function.items() if key not in ("name", "arguments")}
+    text = function.get("arguments")
+    if isinstance(call, ToolCall) and isinstance(text, str) and text.strip():
+        inner |= {"arguments": text} if text != _as_json(call.arguments) else {}
+    extra |= {"function": inner} if inner else {}
+    return read_extra(extra) if extra else extra
+
+
+def _as_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def as_tool_call(
+    name: str, arguments: dict[str, Any] | str, call_id: str, extra: dict[str, Any]
+) -> dict[str, Any]:
+    """A call as it stands in `tool_calls`, with what came beside it."""
+    text = arguments if isinstance(arguments, str) else _as_json(arguments)
+    function = {"name": name, "arguments": text, **extra.get("function", {})}
+    return {"id": call_id, "type": "function", **extra, "function": function}
 
 
 def _read_again(call: Call) -> Call:
     """Reads a call of a `Reply` that an agent built itself."""
     given: object = call.text if isinstance(call, MalformedCall) else call.arguments
     if isinstance(given, str):
-        return malformed_call(call.name, given, call.id)
-    return read_call(call.name, given, call.id)
+        read: Call = malformed_call(call.name, given, call.id)
+    else:
+        read = read_call(call.name, given, call.id)
+    return msgspec.structs.replace(read, extra=read_extra(call.extra)) if call.extra else read
 
 
 CODE = re.compile(r"\b[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}\b")

@@ -33,6 +33,9 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         evidence: the reason for a refusal that came to light in this step.
         tools: the names on offer after this step, where some have gone, or come with a request.
         notice: the system message that came with the user's next turn.
+        call_id: the agent's own, of the call; "" where it gave none.
+        extra: what came beside the call (`ToolCall.extra`).
+        beside: what came beside the message (`Reply.extra`); in the first step of its turn.
     """
 
     kind: StepKind
@@ -54,6 +57,9 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     evidence: str = ""
     tools: tuple[str, ...] = ()
     notice: str = ""
+    call_id: str = ""
+    extra: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
 
     @property
     def given(self) -> dict[str, Any]:

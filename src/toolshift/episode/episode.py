@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -23,6 +23,7 @@ from toolshift.core.message import (
     Reply,
     Turn,
     Usage,
+    as_tool_call,
     protocol_error,
     protocol_tools,
 )
@@ -102,7 +103,7 @@ class Episode:
     def observation(self) -> Turn:
         """The conversation so far and the tools on offer now."""
         tools = [*map(as_openai, self.tools), *protocol_tools()]
-        return Turn(messages(self.scene, self.steps), tools)
+        return Turn(messages(self.scene, self.steps, as_it_came=True), tools)
 
     # -- what an agent does --------------------------------------------------------------------
 
@@ -321,6 +322,7 @@ class Episode:
             reply: of the agent; its calls are read again, for a program may have made them itself.
         """
         reply = Reply.of(reply)
+        beside = reply.extra
         used, new = self.usage, reply.usage
         self.usage = Usage(
             used.input_tokens + new.input_tokens,
@@ -332,12 +334,29 @@ class Episode:
                 self.fail(reply.failure)
             elif reply.calls:
                 for place, call in enumerate(reply.calls):
-                    self.take_call(call, "" if place else reply.text)
+                    self._take_kept(call, "" if place else reply.text, {} if place else beside)
             else:
-                self._take_prose(reply.text)
+                self._keep(lambda: self._take_prose(reply.text), {"beside": beside})
         except Over:
             return
         self.next_turn()
+
+    def _take_kept(self, call: Call, said: str, beside: dict[str, Any]) -> None:
+        """Carries out a call, and keeps what came with it in its step."""
+        if said and beside and call.name in PROTOCOL_NAMES:
+            beside = {"content": said, **beside}  # the words beside such a call are not kept else
+        kept = {"call_id": call.id, "extra": call.extra, "beside": beside}
+        self._keep(lambda: self.take_call(call, said), kept)
+
+    def _keep(self, act: Callable[[], None], kept: dict[str, Any]) -> None:
+        """Does what adds a step, and keeps what came with it there, even where that ends it."""
+        place = len(self.steps)
+        try:
+            act()
+        finally:
+            kept = {name: value for name, value in kept.items() if value}
+            if kept and place < len(self.steps):
+                self.steps[place] = msgspec.structs.replace(self.steps[place], **kept)
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -521,12 +540,18 @@ def _touched(result: Result, true: Result | None) -> bool:
     return result.data is not true.data and result.data != true.data
 
 
-def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """The conversation of a trace as OpenAI messages; the calls of a turn are in one message."""
-    return conversation(scene.system, scene.asks[0].text, steps)
+def messages(scene: Scene, steps: Sequence[Step], as_it_came: bool = False) -> list[dict[str, Any]]:
+    """The conversation of a trace as OpenAI messages; the calls of a turn are in one message.
+
+    With `as_it_came` the agent's messages have the ids that it gave and what came beside them: a
+    model is shown them so. Training rows leave that out.
+    """
+    return conversation(scene.system, scene.asks[0].text, steps, as_it_came)
 
 
-def conversation(system: str, request: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
+def conversation(
+    system: str, request: str, steps: Sequence[Step], as_it_came: bool = False
+) -> list[dict[str, Any]]:
     """The same, where the beginning is known and the scene may not be."""
     dialogue: list[dict[str, Any]] = [
         {"role": "system", "content": system},
@@ -538,23 +563,37 @@ def conversation(system: str, request: str, steps: Sequence[Step]) -> list[dict[
         if step.kind not in ("failure", "budget")
     )
     for _, turn in groupby(spoken, key=lambda numbered: numbered[1].turn):
-        dialogue.extend(_turn(list(turn)))
+        steps_of_turn = list(turn)
+        if as_it_came:
+            steps_of_turn = _with_own_ids(steps_of_turn)
+        beside = steps_of_turn[0][1].beside if as_it_came else {}
+        dialogue.extend(_turn(steps_of_turn, beside, as_it_came))
     return dialogue
 
 
-def _turn(turn: list[tuple[str, Step]]) -> list[dict[str, Any]]:
+def _with_own_ids(turn: list[tuple[str, Step]]) -> list[tuple[str, Step]]:
+    """A turn with the ids that the agent gave, where they tell its calls apart."""
+    own = [step.call_id for _, step in turn]
+    whole = all(own) and len(set(own)) == len(own)
+    return [(step.call_id, step) for _, step in turn] if whole else turn
+
+
+def _turn(
+    turn: list[tuple[str, Step]], beside: dict[str, Any], as_it_came: bool
+) -> list[dict[str, Any]]:
     """What was said in one turn of the agent, and what came back."""
     first = turn[0][1]
     if first.prose:
-        return [{"role": "assistant", "content": first.said}, *_from_user(first)]
+        return [{"role": "assistant", "content": first.said, **beside}, *_from_user(first)]
     content = first.said if first.kind == "call" else ""
-    calls = [_as_call(name, step) for name, step in turn]
+    calls = [_as_call(name, step, step.extra if as_it_came else {}) for name, step in turn]
     results = [_tool(name, step) for name, step in turn if step.kind != "refuse" and step.text]
     heard = [m for _, step in turn if step.kind == "answer" for m in _from_user(step)]
-    return [{"role": "assistant", "content": content, "tool_calls": calls}, *results, *heard]
+    spoken = {"role": "assistant", "content": content, "tool_calls": calls, **beside}
+    return [spoken, *results, *heard]
 
 
-def _as_call(name: str, step: Step) -> dict[str, Any]:
+def _as_call(name: str, step: Step, extra: dict[str, Any]) -> dict[str, Any]:
     spoken: dict[str, tuple[str, Any]] = {
         "call": (step.name, step.arguments),
         "ask": (ASK_USER, {"question": step.said}),
@@ -565,8 +604,7 @@ def _as_call(name: str, step: Step) -> dict[str, Any]:
     if kind == "answer" and step.name:
         kind = "ask" if step.name == ASK_USER else "refuse"
     tool, arguments = spoken[kind]
-    text = arguments if isinstance(arguments, str) else JSON.encode(arguments).decode()
-    return {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
+    return as_tool_call(tool, arguments, name, extra)
 
 
 def _tool(name: str, step: Step) -> dict[str, Any]:

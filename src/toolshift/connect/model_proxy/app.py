@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,25 +17,17 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from toolshift.connect.model_proxy.conversation import Conversation, Message, Round, Said, Turn
-from toolshift.connect.model_proxy.scope import CHAT, functions_of, unshifted
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
-from toolshift.connect.model_proxy.wire import (
-    DONE,
-    Assembly,
-    ToldError,
-    added,
-    check_completion,
-    check_request,
-    closing,
-    event,
-    events,
-    odd_tool,
-)
-from toolshift.core.errors import ShiftFault, UsageError
+from toolshift.core.errors import ShiftFault, UsageError, described
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
+from toolshift.dialects import DIALECTS, dialect_of
+from toolshift.dialects.chat import CHAT, odd_tool
+from toolshift.dialects.form import Answer, Dialect, ToldError, added
+from toolshift.dialects.form import Request as Asked
+from toolshift.dialects.sse import events
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import LiveScene
 
@@ -44,10 +37,6 @@ MAX_TOOL_LISTS = 256
 MAX_PATHS = 50
 """Of how many paths it is kept how often they were asked for; the rest is counted together."""
 LET_THROUGH = "--pass-through"
-NO_COMPLETION = (
-    "the model's answer is no chat completion: an object with `choices`, of which the first has a "
-    "`message`. Does --upstream end before /chat/completions?"
-)
 _HOP = frozenset(
     (
         "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade",
@@ -55,6 +44,8 @@ _HOP = frozenset(
         "referer", "proxy-authorization", "proxy-authenticate",
     )
 )  # fmt: skip
+_VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
+_KNOWN = ", ".join(DIALECTS.names())
 Body = dict[str, Any]
 Write = Callable[[dict[str, Any]], None]
 
@@ -102,14 +93,16 @@ class ModelProxy:
         if not self.how.stack:
             return await self._forward(request, raw)
         path, encoding = _path(request), request.headers.get("content-encoding", "identity")
-        if (request.method, path) != ("POST", CHAT):
+        dialect = dialect_of(request.method, path)
+        if dialect is None:
             what = f"{request.method} {one_line(path)[:100]}"
-            return await self._leave(request, raw, what)
+            return await self._leave(request, raw, what, CHAT)
         if encoding.strip().lower() not in ("", "identity"):
-            return await self._leave(request, raw, f"a body in the encoding {encoding[:20]!r}")
-        return await self._chat(request, raw)
+            what = f"a body in the encoding {encoding[:20]!r}"
+            return await self._leave(request, raw, what, dialect)
+        return await self._shift(request, raw, dialect)
 
-    async def _leave(self, request: Request, raw: bytes, what: str) -> Response:
+    async def _leave(self, request: Request, raw: bytes, what: str, dialect: Dialect) -> Response:
         """Refuses what is not shifted, or passes it on where that is asked for; counts both."""
         path = one_line(_path(request))[:100]
         if path not in self.unshifted and len(self.unshifted) >= MAX_PATHS:
@@ -120,30 +113,33 @@ class ModelProxy:
         else:
             response = _refusal(
                 501,
-                f"toolshift shifts POST {CHAT} with tools that are functions, and not {what}: "
-                f"leave it out, or start the proxy with {LET_THROUGH}",
+                f"toolshift shifts requests for {_KNOWN} with tools that are functions, and not "
+                f"{what}: leave it out, or start the proxy with {LET_THROUGH}",
+                dialect,
             )
             response.headers["x-should-retry"] = "false"  # which the official clients heed
         said: dict[str, Any] = {"unshifted": f"{request.method} {path}", "why": what}
         self.write({"status": response.status_code, **said, "spoken": [], "carried": []})
         return response
 
-    async def _chat(self, request: Request, raw: bytes) -> Response:
+    async def _shift(self, request: Request, raw: bytes, dialect: Dialect) -> Response:
         try:
-            body = _read(raw)
-            if what := unshifted(body):
-                return await self._leave(request, raw, what)
-            exchange = self._exchange(body)
+            body = msgspec.json.decode(raw, type=dict[str, Any])
+            asked = dialect.read(body, _path(request))
+            if what := dialect.unshifted(body, _path(request)):
+                return await self._leave(request, raw, what, dialect)
+            exchange = self._exchange(body, asked, dialect)
         except UsageError as wrong:
-            return _refusal(400, f"toolshift: {wrong}")
+            return _refusal(400, f"toolshift: {wrong}", dialect)
         except (ValueError, RecursionError) as wrong:  # msgspec's own errors, and invalid UTF-8
-            return _refusal(400, f"the request cannot be read: {wrong}")
+            return _refusal(400, f"the request cannot be read: {wrong}", dialect)
         except LayerFault as broken:
-            if name := odd_tool(body):
-                return _refusal(400, f"the parameters of the tool {name} are no JSON Schema")
-            return _refusal(500, _broken(broken))
+            if name := odd_tool(asked.tools):
+                why = f"the parameters of the tool {name} are no JSON Schema"
+                return _refusal(400, why, dialect)
+            return _refusal(500, _broken(broken), dialect)
         except ShiftFault as broken:
-            return _refusal(500, f"toolshift: {broken}. Leave it out, or mend it")
+            return _refusal(500, f"toolshift: {broken}. Leave it out, or mend it", dialect)
         return await self._ask(request, body, exchange)
 
     async def _ask(self, request: Request, body: Body, exchange: Exchange | None) -> Response:
@@ -153,18 +149,20 @@ class ModelProxy:
             return await self._forward(request, JSON.encode(body))
         url, headers = self._url(request), self._headers(request)
         try:
-            if body.get("stream"):
+            if exchange.asked.stream:
                 return await self._streamed(exchange, url, headers)
             return await self._whole(exchange, url, headers)
         except httpx.HTTPError as fault:
-            return _refusal(502, f"the model cannot be reached: {type(fault).__name__}")
+            why = f"the model cannot be reached: {type(fault).__name__}"
+            return _refusal(502, why, exchange.dialect)
         except LayerFault as broken:
-            return _refusal(500, _broken(broken))
+            return _refusal(500, _broken(broken), exchange.dialect)
 
     async def _forward(self, request: Request, raw: bytes) -> Response:
         """Passes a request on as it is, and its answer back as it comes."""
-        steps = _path(request).split("/")
-        if steps[:2] != ["", "v1"] or any(unquote(step) in (".", "..") for step in steps):
+        version, _, rest = _path(request).removeprefix("/").partition("/")
+        steps = rest.split("/")
+        if not _VERSION.fullmatch(version) or any(unquote(step) in (".", "..") for step in steps):
             return _refusal(404, "the addresses of this server begin with /v1/")
         encoding = request.headers.get("content-encoding")
         headers = self._headers(request) | ({"content-encoding": encoding} if encoding else {})
@@ -180,19 +178,19 @@ class ModelProxy:
         return StreamingResponse(_all_of(got), got.status_code, _back(got))
 
     def _url(self, request: Request) -> str:
-        """The model's address for a path under `/v1`, with its query."""
+        """The model's address for a path, with its query; `upstream` ends with the version."""
         query = f"?{request.url.query}" if request.url.query else ""
-        return f"{self.upstream}{_path(request).removeprefix('/v1')}{query}"
+        return f"{self.upstream}/{_path(request).split('/', 2)[2]}{query}"
 
     # -- one exchange --------------------------------------------------------------------------
 
-    def _exchange(self, body: Body) -> Exchange | None:
+    def _exchange(self, body: Body, asked: Asked, dialect: Dialect) -> Exchange | None:
         """What is to be done about a request; None where it offers no tools."""
-        listed = functions_of(body)
-        if not listed:
+        if not asked.tools:
             return None
-        toolbox, scene = self._prepared(listed)
-        return Exchange(Conversation(scene, toolbox, self._said), body, self._said)
+        toolbox, scene = self._prepared(asked.tools)
+        conversation = Conversation(scene, toolbox, self._said)
+        return Exchange(conversation, body, asked, dialect, self._said)
 
     def _prepared(self, listed: list[dict[str, Any]]) -> tuple[Toolbox, LiveScene]:
         name = JSON.encode(listed)
@@ -203,31 +201,28 @@ class ModelProxy:
         return self._known[name]
 
     async def _whole(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
+        dialect = exchange.dialect
         while True:
             got = await self._client.post(url, content=exchange.request, headers=headers)
             if got.status_code != 200:
                 self._note(exchange, got.status_code)
                 return Response(got.content, got.status_code, _back(got))
-            reply = _completion(got.content)
-            if reply is None:  # it may hold the names that are shown, so it does not pass
-                self._note(exchange, 502)
-                return _refusal(502, NO_COMPLETION)
-            if "choices" not in reply:  # an error, as some servers send it with 200
+            try:
+                reply = msgspec.json.decode(got.content, type=dict[str, Any])
+                answer = dialect.read_answer(reply)
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as odd:
+                self._note(exchange, 502)  # it may hold the names that are shown: it does not pass
+                return _refusal(502, _no_answer(dialect, odd), dialect)
+            if answer is None:  # an error, as some servers send it with 200
                 self._note(exchange, 200)
                 return Response(got.content, 200, _back(got))
-            choice = reply["choices"][0]
-            exchange.usage = added(exchange.usage, reply.get("usage"))
-            if exchange.hears(choice["message"]):
+            if exchange.hears(answer):
                 break
         given = exchange.given()
-        reason = "length" if exchange.cut else choice.get("finish_reason")
-        choice = {**choice, "message": given, "finish_reason": reason}
         exchange.keep(given)
         self._note(exchange, 200)
-        answer = {**reply, "choices": [choice]}
-        if exchange.usage:
-            answer["usage"] = exchange.usage
-        return Response(JSON.encode(answer), media_type="application/json")
+        written = dialect.write_answer(reply, given, exchange.usage, exchange.cut)
+        return Response(JSON.encode(written), media_type="application/json")
 
     async def _streamed(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
         first = await self._open(exchange, url, headers)
@@ -248,40 +243,39 @@ class ModelProxy:
         self, exchange: Exchange, url: str, headers: dict[str, str], got: httpx.Response
     ) -> AsyncIterator[bytes]:
         """The stream that the agent reads: text at once, calls once they are whole."""
-        head: dict[str, Any] = {}
+        dialect = exchange.dialect
+        stream = dialect.stream()
         try:
             while True:
-                assembly = Assembly(head)
-                async for chunk in events(got.aiter_lines()):
-                    for going in assembly.add(chunk):
-                        yield event(going)
-                head = assembly.head
+                async for event in events(got.aiter_bytes()):
+                    for going in stream.add(event.name, event.data):
+                        yield going
+                if not stream.whole:
+                    raise ValueError("the stream ended before the message did")
                 await got.aclose()
-                exchange.usage = added(exchange.usage, assembly.usage)
-                if exchange.hears(assembly.message):
+                if exchange.hears(stream.answer):
                     break
+                stream = stream.again()
                 got = await self._open(exchange, url, headers)
                 got.raise_for_status()
         except ToldError as told:
             self._note(exchange, 502)
-            yield event({"error": told.error})
+            yield dialect.error_frame(told.error)
             return
-        except (httpx.HTTPError, ValueError, msgspec.MsgspecError) as fault:
+        except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as fault:
             self._note(exchange, 502)
             why = f"{fault}" if isinstance(fault, ValueError) else type(fault).__name__
-            yield event({"error": {"message": f"the model's stream broke: {why}"}})
+            yield dialect.error_frame({"message": f"the model's stream broke: {why}"})
             return
         except LayerFault as broken:
             self._note(exchange, 500)
-            yield event({"error": {"message": _broken(broken)}})
+            yield dialect.error_frame({"message": _broken(broken)})
             return
         finally:
             await got.aclose()
         given = exchange.given(streamed=True)
-        reason = "length" if exchange.cut else assembly.finish_reason
-        for chunk in closing(head, given, reason, exchange.usage):
-            yield event(chunk)
-        yield DONE
+        for going in stream.closing(given, exchange.usage, exchange.cut):
+            yield going
         exchange.keep(given)
         self._note(exchange, 200)
 
@@ -332,13 +326,6 @@ def _path(request: Request) -> str:
     return str(sent.decode("latin-1"))
 
 
-def _read(raw: bytes) -> Body:
-    """The body of a request."""
-    body = msgspec.json.decode(raw, type=dict[str, Any])
-    check_request(body)
-    return body
-
-
 def _broken(fault: LayerFault) -> str:
     return f"toolshift: a shift is broken: {fault}. Leave it out, or mend it"
 
@@ -346,34 +333,36 @@ def _broken(fault: LayerFault) -> str:
 class Exchange:
     """One request of the agent: one round with the model, or several that the layers answer."""
 
-    def __init__(self, conversation: Conversation, body: Body, said: Said) -> None:
-        self.conversation, self._said = conversation, said
-        self.history: list[Message] = list(body.get("messages") or ())
-        self._shown = conversation.show(self.history)
-        self._body = {**body, "tools": _tools(conversation)}
-        if isinstance(body.get("tool_choice"), dict):
-            self._body["tool_choice"] = _choice(body["tool_choice"], conversation)
+    def __init__(
+        self, conversation: Conversation, body: Body, asked: Asked, dialect: Dialect, said: Said
+    ) -> None:
+        self.conversation, self.asked, self.dialect = conversation, asked, dialect
+        self._body, self._said = body, said
+        self._shown = conversation.show(asked.messages)
+        choice = asked.choice
+        self._choice = _choice(choice, conversation) if isinstance(choice, dict) else choice
         self.rounds: list[Round] = []
         self.usage: Any = None
 
     @property
     def request(self) -> bytes:
         """What the model is sent."""
-        return JSON.encode({**self._body, "messages": self._shown})
+        shown = Asked(self._shown, self.conversation.tools, self._choice, self.asked.stream)
+        return JSON.encode(self.dialect.write(self._body, shown))
 
     @property
     def cut(self) -> bool:
         """Whether the model was answered by the layers once too often."""
         return bool(self.rounds) and self.rounds[-1].hidden
 
-    def hears(self, message: Message) -> bool:
-        """Takes the model's message; whether it is the agent's turn now."""
-        found = self.conversation.carry(message)
+    def hears(self, answer: Answer) -> bool:
+        """Takes the model's answer; whether it is the agent's turn now."""
+        self.usage = added(self.usage, answer.usage)
+        found = self.conversation.carry(answer.message)
         self.rounds.append(found)
         if not found.hidden or len(self.rounds) == MAX_ROUNDS:
             return True
-        self._shown += [message, *found.heard]
-        self._body["tools"] = _tools(self.conversation)
+        self._shown += [answer.message, *found.heard]
         return False
 
     def given(self, streamed: bool = False) -> Message:
@@ -387,13 +376,15 @@ class Exchange:
 
     def keep(self, given: Message) -> None:
         """Remembers what stood behind the message for the agent."""
-        self._said.keep(self.history, given, Turn(tuple(self.rounds), self.conversation.tools_id))
+        self._said.keep(
+            self.asked.messages, given, Turn(tuple(self.rounds), self.conversation.tools_id)
+        )
 
     def record(self) -> dict[str, Any]:
         """What a trace holds of this request."""
         return {
-            "turn": sum(message.get("role") == "assistant" for message in self.history),
-            "tools": [tool.get("function", tool).get("name") for tool in self._body["tools"]],
+            "turn": sum(message.get("role") == "assistant" for message in self.asked.messages),
+            "tools": [tool["function"].get("name") for tool in self.conversation.tools],
             "results": self.conversation.changed,
             "spoken": [_calls(each.message.get("tool_calls")) for each in self.rounds],
             "answered": [each.answers for each in self.rounds],
@@ -402,21 +393,6 @@ class Exchange:
             "usage": self.usage,
             "nothing_changed_by": self.conversation.idle,
         }
-
-
-def _tools(conversation: Conversation) -> list[dict[str, Any]]:
-    return [_lenient(tool) for tool in conversation.tools]
-
-
-def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
-    """Strict schemas require every parameter; one with new optional ones is strict no more."""
-    function = tool["function"]
-    schema = function.get("parameters") or {}
-    named, required = schema.get("properties") or {}, schema.get("required") or []
-    whole = isinstance(named, dict) and isinstance(required, list)
-    if not function.get("strict") or (whole and all(name in required for name in named)):
-        return tool
-    return {**tool, "function": {**function, "strict": False}}
 
 
 def _choice(choice: dict[str, Any], conversation: Conversation) -> dict[str, Any]:
@@ -444,26 +420,20 @@ async def _all_of(got: httpx.Response) -> AsyncIterator[bytes]:
         await got.aclose()
 
 
-def _completion(content: bytes) -> dict[str, Any] | None:
-    """A chat completion with a message, or an error; None for anything else."""
-    try:
-        reply = msgspec.json.decode(content, type=dict[str, Any])
-        if "error" in reply and "choices" not in reply:
-            return reply
-        check_completion(reply)
-        return reply if isinstance(reply["choices"][0]["message"], dict) else None
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return None
+def _no_answer(dialect: Dialect, why: Exception) -> str:
+    return (
+        f"the model's answer is no {dialect.answers} ({described(why)}). "
+        f"Does --upstream end before {dialect.path}?"
+    )
 
 
 def _back(got: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in got.headers.items() if name not in _HOP}
 
 
-def _refusal(status: int, why: str) -> Response:
-    """An answer in the form in which clients of OpenAI read an error, and those of Anthropic."""
-    error = {"message": why, "type": "toolshift", "code": status}
-    content = JSON.encode({"type": "error", "error": error})
+def _refusal(status: int, why: str, dialect: Dialect = CHAT) -> Response:
+    """An answer in the form in which the clients of a dialect read an error."""
+    content = JSON.encode(dialect.error(status, why))
     return Response(content, status, media_type="application/json")
 
 

@@ -1,4 +1,4 @@
-"""What of a request is shifted; all else is refused, or passed on as it is and counted.
+"""What of a request for a chat completion is shifted; all else is refused, or passed on.
 
 The lists here name what is known to be shifted, or to say nothing of tools. They never name what is
 known to do harm: of that there is more every month (hosted tools, servers of tools, tools in fields
@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-
-CHAT = "/v1/chat/completions"
-"""The one path that is shifted, by POST."""
 
 _SETTINGS = frozenset(
     (

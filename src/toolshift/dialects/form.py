@@ -1,0 +1,216 @@
+"""The one form of requests and answers, and what a dialect has to say of itself.
+
+A message is a dict as OpenAI's chat completions have it: `role`, `content`, `tool_calls`,
+`tool_call_id`. A codec of another dialect leaves its own items in the field `wire` of a message
+or of a call: {"dialect": its name, ...}. Nothing but that codec reads them. It writes an item back
+as it was where the message still says what was read from it, and patches it elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from toolshift.core.message import Usage
+
+Message = dict[str, Any]
+Body = dict[str, Any]
+WIRE = "wire"
+"""The field of a message or a call that holds what its codec read it from."""
+Reason = Literal["", "length", "content_filter"]
+"""Why a reply ended before its time."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What of a request to a model is read.
+
+    Attributes:
+        messages: the conversation so far, in the form of chat completions.
+        tools: {"type": "function", "function": {...}}, of those that are functions.
+        choice: `tool_choice`, in the form of chat completions; None where it is not said.
+        stream: whether the answer is to come in pieces.
+    """
+
+    messages: list[Message]
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    choice: Any = None
+    stream: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What of a model's answer is read.
+
+    Attributes:
+        message: of the assistant, in the form of chat completions.
+        usage: the record of tokens, in the dialect's own form; None where there is none.
+        reason: why it ended before its time; "" where it did not.
+    """
+
+    message: Message
+    usage: Any = None
+    reason: Reason = ""
+
+
+class Stream(Protocol):
+    """An answer while it arrives in pieces.
+
+    What is no tool call may go on at once. Calls wait until they are whole, for their names and
+    arguments are to change.
+    """
+
+    def add(self, event: str, data: str) -> Iterable[bytes]:
+        """Takes one event in; gives the frames that may go on to the agent now.
+
+        Args:
+            event: its name; "" where it has none.
+            data: its text.
+
+        Raises:
+            ToldError: where the event says that the model's server has failed.
+            ValueError: where it cannot be read.
+        """
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether the end of the message has come."""
+        ...
+
+    @property
+    def answer(self) -> Answer:
+        """The message so far."""
+        ...
+
+    def again(self) -> Stream:
+        """The stream of a further answer, which the agent reads as part of this one."""
+        ...
+
+    def closing(self, message: Message, usage: Any, cut: bool) -> Iterable[bytes]:
+        """The last frames: the calls of a message, why it ended, and what it cost.
+
+        Args:
+            message: for the agent, its calls in the agent's names.
+            usage: of all answers together.
+            cut: whether it was ended at a limit.
+        """
+        ...
+
+
+class ToldError(Exception):
+    """A server has told of an error in a stream that had begun.
+
+    Args:
+        error: as it was told.
+    """
+
+    def __init__(self, error: object) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Dialect(Protocol):
+    """How one API has requests, answers and streams.
+
+    Attributes:
+        name: of the dialect, as a spec of an agent begins.
+        answers: what its answers are called, as in "the model's answer is no chat completion".
+        path: what stands behind the version in the address of a request.
+        home: the vendor's own address, where no other is given; with its version.
+        variables: of the environment, for the base address and the key; the first found counts.
+    """
+
+    name: str
+    answers: str
+    path: str
+    home: str
+    variables: tuple[tuple[str, ...], tuple[str, ...]]
+
+    # -- as a server is asked ------------------------------------------------------------------
+
+    def takes(self, method: str, path: str) -> bool:
+        """Whether a request to a path, which begins with its version (`/v1/...`), is of it."""
+        ...
+
+    def unshifted(self, body: Body, path: str) -> str:
+        """The first thing in a request that is not shifted, in words; "" where there is none.
+
+        What is on no list of what is known is not shifted (`dialects.chat_scope` says why).
+        """
+        ...
+
+    def read(self, body: Body, path: str = "") -> Request:
+        """Reads a request.
+
+        Raises:
+            ValueError: where it is none.
+        """
+        ...
+
+    def write(self, body: Body, request: Request) -> Body:
+        """A request as `body`, with other messages, tools and choice; `body` may have none yet."""
+        ...
+
+    def error(self, status: int, why: str) -> Body:
+        """An error in the form in which the dialect's clients read one."""
+        ...
+
+    def error_frame(self, error: object) -> bytes:
+        """An error in a stream that has begun; as a server told it, or {"message": why}."""
+        ...
+
+    # -- as a model answers --------------------------------------------------------------------
+
+    def read_answer(self, body: Body) -> Answer | None:
+        """Reads a whole answer; None where it is an error that came with HTTP 200.
+
+        Raises:
+            ValueError: where it is none.
+        """
+        ...
+
+    def write_answer(self, body: Body, message: Message, usage: Any, cut: bool) -> Body:
+        """An answer as `body`, with another message and record of tokens."""
+        ...
+
+    def stream(self) -> Stream:
+        """What takes the pieces of an answer in."""
+        ...
+
+    # -- as an agent asks ----------------------------------------------------------------------
+
+    def address(self, base_url: str, model: str) -> str:
+        """Where an agent sends its requests; `base_url` ends before the path of the dialect."""
+        ...
+
+    def settings(self, model: str, temperature: float | None, max_tokens: int) -> Body:
+        """A request for these settings, without a conversation; None leaves the temperature out."""
+        ...
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """The headers with which a key is sent, and those that every request has."""
+        ...
+
+    def tokens(self, usage: Any) -> Usage:
+        """A record of tokens, read."""
+        ...
+
+
+def added(first: object, second: object) -> Any:
+    """Two records of tokens as one: numbers add up, through every level."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = dict.fromkeys([*first, *second])
+        return {key: added(first.get(key), second.get(key)) for key in keys}
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return first + second
+    return second if second is not None else first
+
+
+def number(record: Any, *path: str) -> int:
+    """A count in a record of tokens; 0 where there is none."""
+    for key in path:
+        record = record.get(key) if isinstance(record, Mapping) else None
+    counted = isinstance(record, int | float) and not isinstance(record, bool)
+    return int(record) if counted and 0 <= record < 1e15 else 0
