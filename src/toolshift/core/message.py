@@ -208,10 +208,10 @@ def _read_call(raw: object) -> Call:
 def _beside(message: dict[str, Any]) -> dict[str, Any]:
     """The fields of an assistant message that are not its role, its text or its calls.
 
-    A content in parts is kept whole: between its texts may stand what has to go back.
+    A content that is no text is kept whole: between its parts may stand what has to go back.
     """
     extra = {k: v for k, v in message.items() if k not in ("role", "content", "tool_calls")}
-    if isinstance(message.get("content"), list | tuple):
+    if "content" in message and message["content"] != text_of(message):
         extra["content"] = message["content"]
     return read_extra(extra) if extra else extra
 

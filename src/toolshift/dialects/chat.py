@@ -125,6 +125,10 @@ class Chat:
         """An error in a stream that has begun."""
         return frame({"error": error})
 
+    def recognises(self, body: Body) -> bool:
+        """Whether a JSON object is a completion; a message alone is `Reply.of`'s to read."""
+        return isinstance(body.get("choices"), list)
+
     def read_answer(self, body: Body) -> Answer | None:
         """Reads a chat completion; None where it is an error that came with HTTP 200."""
         if body.get("error") and "choices" not in body:

@@ -163,6 +163,10 @@ class Dialect(Protocol):
 
     # -- as a model answers --------------------------------------------------------------------
 
+    def recognises(self, body: Body) -> bool:
+        """Whether a JSON object is an answer of this dialect, which `read_answer` then reads."""
+        ...
+
     def read_answer(self, body: Body) -> Answer | None:
         """Reads a whole answer; None where it is an error that came with HTTP 200.
 
