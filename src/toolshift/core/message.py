@@ -80,18 +80,27 @@ def protocol_error(call: ToolCall) -> str:
     return f"{call.name}: {fault.message}" if fault else ""
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens of one reply, and its price where known.
 
     Attributes:
-        input_tokens: of the prompt.
-        output_tokens: of the reply.
+        input_tokens: of the prompt, those included that the provider had in its cache.
+        output_tokens: of the reply, its reasoning included.
         cost: in dollars.
+        cached_tokens: of the prompt, those that were in the provider's cache.
+        reasoning_tokens: of the reply, those of its reasoning.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Two replies together."""
+        mine, more = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return Usage(*(one + two for one, two in zip(mine, more, strict=True)))
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jsonschema_rs
@@ -162,6 +162,11 @@ class Chat:
         heat = {} if temperature is None else {"temperature": temperature}
         return {"model": model, **heat, "max_tokens": max_tokens}
 
+    def instead_of(self, field: str) -> Sequence[str]:
+        """Models that reason count their thoughts under a name of its own."""
+        limits = ("max_tokens", "max_completion_tokens")
+        return [name for name in limits if name != field] if field in limits else []
+
     def headers(self, key: str) -> Mapping[str, str]:
         """A key is a bearer's token."""
         return {"authorization": f"Bearer {key}"} if key else {}
@@ -174,6 +179,9 @@ class Chat:
             number(usage, "prompt_tokens"),
             number(usage, "completion_tokens"),
             float(cost) if priced and cost is not None else 0.0,
+            number(usage, "prompt_tokens_details", "cached_tokens")
+            or number(usage, "prompt_cache_hit_tokens"),  # as DeepSeek has it
+            number(usage, "completion_tokens_details", "reasoning_tokens"),
         )
 
 

@@ -8,7 +8,7 @@ as it was where the message still says what was read from it, and patches it els
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -191,6 +191,10 @@ class Dialect(Protocol):
 
     def settings(self, model: str, temperature: float | None, max_tokens: int) -> Body:
         """A request for these settings, without a conversation; None leaves the temperature out."""
+        ...
+
+    def instead_of(self, field: str) -> Sequence[str]:
+        """Fields that some models take in the place of one that they refuse."""
         ...
 
     def headers(self, key: str) -> Mapping[str, str]:
