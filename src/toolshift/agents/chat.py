@@ -194,7 +194,7 @@ class ChatAgent:
     @property
     def settings(self) -> dict[str, Any]:
         """What decides the replies beside the model's name, without any secret: for a manifest."""
-        how = {"protocol": self.protocol, "layout": self.layout}
+        how: dict[str, Any] = {"protocol": self.protocol, "layout": self.layout}
         how |= {"dialect": self._dialect.name} if self._dialect is not CHAT else {}
         fixed = {k: v for k, v in self._settings(1).items() if k != "model"}
         fixed |= {key: None for key, value in self._options.items() if value is None}

@@ -13,10 +13,12 @@ from toolshift.dialects.chat_scope import functions_of, unshifted
 from toolshift.dialects.form import (
     Answer,
     Body,
+    Dialect,
     Message,
     Reason,
     Request,
     ToldError,
+    Variables,
     number,
 )
 from toolshift.dialects.sse import DONE, frame, read_data
@@ -94,7 +96,7 @@ class Chat:
     answers = "chat completion"
     path = "/chat/completions"
     home = "https://api.openai.com/v1"
-    variables = ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",)
+    variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
         """Whether a request to a path is of it."""
@@ -185,7 +187,7 @@ class Chat:
         )
 
 
-CHAT = Chat()
+CHAT: Dialect = Chat()
 
 
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ Message = dict[str, Any]
 Body = dict[str, Any]
 WIRE = "wire"
 """The field of a message or a call that holds what its codec read it from."""
+Variables = tuple[tuple[str, ...], tuple[str, ...]]
+"""Variables of the environment that hold a base address, and those that hold a key."""
 Reason = Literal["", "length", "content_filter"]
 """Why a reply ended before its time."""
 
@@ -126,7 +128,7 @@ class Dialect(Protocol):
     answers: str
     path: str
     home: str
-    variables: tuple[tuple[str, ...], tuple[str, ...]]
+    variables: Variables
 
     # -- as a server is asked ------------------------------------------------------------------
 
