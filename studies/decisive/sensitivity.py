@@ -418,7 +418,8 @@ def page(found: Mapping[str, Any]) -> str:
         "",
         f'In the test pool {names} of the 48 places end in a phrase, "at Nine" or "on the Hill". '
         'Of the 26 endings in training three have a word in lower case ("and Sons", "of '
-        'Wonders", "by the Lake"). A name that is cut short is not found, and a refusal is then nearly right. So '
+        'Wonders", "by the Lake"). A name that is cut short is not found, and a refusal is then '
+        "nearly right. So "
         '"clean" holds a shift of its own. Means over seeds.',
         "",
         *form_table(found),
