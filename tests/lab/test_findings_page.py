@@ -70,7 +70,7 @@ def stored() -> dict[str, Any]:
 
 
 def passed(seed: dict[tuple[str, str], dict[str, Any]], shift: str) -> float:
-    return mean(told["grade"]["passed"] for (_, s), told in seed.items() if s == shift)
+    return float(mean(told["grade"]["passed"] for (_, s), told in seed.items() if s == shift))
 
 
 @pytest.mark.parametrize("arm", ["static", "paft", "diverse"])
