@@ -400,7 +400,7 @@ def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
 
 
 def _contrast(
-    plan: PlanFile, first: str, second: str, scores: dict[str, dict[int, Scores]]
+    plan: PlanFile, first: str, second: str, scores: Mapping[str, dict[int, Scores]]
 ) -> list[Contrast]:
     seeds = scores[first].keys() & scores[second].keys()
     every = {(arm, seed): scores[arm][seed] for arm in (first, second) for seed in seeds}
