@@ -70,7 +70,7 @@ def main() -> None:
     found["look_alikes_less_clean"] = net_refusals(told, plan, forms)
     found["forms"] = by_form(told, plan, forms)
     found["counts"] = passed_counts(told)
-    (HERE / "sensitivity.json").write_text(json.dumps(found, indent=1) + "\n")
+    (HERE / "sensitivity.json").write_text(json.dumps(found, separators=(",", ":")) + "\n")
     (HERE / "sensitivity.md").write_text(page(found))
 
 
