@@ -62,6 +62,8 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
         ]  # fmt: skip
         more = draw(st.lists(TEXTS | PICTURES, max_size=2)) if results else []
         said.append({"role": "user", "content": [*results, *more] or draw(WORDS)})
+        if draw(st.booleans()):
+            said.append({"role": "system", "content": draw(WORDS | st.lists(TEXTS, min_size=1))})
     return said
 
 
@@ -232,7 +234,7 @@ def together(frames: list[bytes]) -> list[dict[str, Any]]:
             {"messages": [{"role": "user", "content": [{"type": "tool_reference"}]}]},
             "tool_reference",
         ),
-        ({"messages": [{"role": "system", "content": "x"}]}, "role 'system'"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "role 'tool'"),
         (
             {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},
             "clear_tool_uses",

@@ -49,6 +49,7 @@ class Anthropic:
     answers = "message of Anthropic's"
     path = "/messages"
     home = "https://api.anthropic.com/v1"
+    temperature = None  # today's models take none
     variables: Variables = (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
@@ -157,7 +158,13 @@ class Anthropic:
         """A record of tokens, read; what was cached is counted apart there."""
         cached = number(usage, "cache_read_input_tokens")
         fresh = number(usage, "input_tokens") + number(usage, "cache_creation_input_tokens")
-        return Usage(fresh + cached, number(usage, "output_tokens"), cached_tokens=cached)
+        thoughts = number(usage, "output_tokens_details", "thinking_tokens")
+        return Usage(
+            fresh + cached,
+            number(usage, "output_tokens"),
+            cached_tokens=cached,
+            reasoning_tokens=thoughts,
+        )
 
 
 ANTHROPIC: Dialect = Anthropic()
@@ -268,9 +275,14 @@ def _read_choice(choice: Any) -> Any:
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
     """The system's messages at the beginning, and all that follow."""
     lead = 0
-    while lead < len(messages) and messages[lead].get("role") in ("system", "developer"):
+    while lead < len(messages) and _is_lead(messages[lead]):
         lead += 1
     return list(messages[:lead]), list(messages[lead:])
+
+
+def _is_lead(message: Message) -> bool:
+    """Whether a message is of `system`, and not one of the system's among the messages."""
+    return message.get("role") in ("system", "developer") and "at" not in (message.get(WIRE) or {})
 
 
 def _write_messages(messages: Sequence[Message]) -> Iterator[Body]:
@@ -284,14 +296,14 @@ def _write_messages(messages: Sequence[Message]) -> Iterator[Body]:
             pending = None
             yield _write_assistant(message)
             continue
-        at = (message.get(WIRE) or {}).get("at")
-        if pending is None:
-            pending, place = _of_user(message), at
-        elif at is not None and place is not None and at != place:
-            yield pending
-            pending, place = _of_user(message), at
+        at, now = (message.get(WIRE) or {}).get("at"), _of_user(message)
+        apart = at is not None and place is not None and at != place
+        if pending is None or apart or pending["role"] != now["role"]:
+            if pending is not None:
+                yield pending
+            pending, place = now, at
         else:
-            pending, place = _joined(pending, _of_user(message)), at if place is None else place
+            pending, place = _joined(pending, now), at if place is None else place
     if pending is not None:
         yield pending
 
@@ -322,9 +334,8 @@ def _of_user(message: Message) -> Body:
         return {**outer, "content": content}
     if wire and content == _parts(blocks):
         return {**outer, "content": blocks}
-    if role in ("system", "developer"):  # in the midst of a conversation there is no such role
-        text = f"System message: {text_of(message)}"
-        return {"role": "user", "content": [{"type": "text", "text": text}]}
+    if not wire:
+        outer = {"role": "system" if role in ("system", "developer") else "user"}
     written = content if isinstance(content, str) else [_write_part(part) for part in content or ()]
     return {**outer, "content": written}
 

@@ -21,13 +21,16 @@ _SHIFTED = frozenset(("messages", "system", "tools", "tool_choice"))
 _OF_A_TOOL = frozenset(
     (
         "type", "name", "description", "input_schema", "cache_control", "strict",
-        "eager_input_streaming",
+        "eager_input_streaming", "allowed_callers",
     )
 )  # fmt: skip
 _OF_A_MESSAGE = frozenset(("role", "content", "id", "type", "model"))
 _CHOICES = ("auto", "any", "none", "tool")
-_BY_USER = ("text", "image", "document", "tool_result")
-_BY_ASSISTANT = ("text", "thinking", "redacted_thinking", "tool_use")
+_BLOCKS = {
+    "system": ("text",),
+    "user": ("text", "image", "document", "tool_result"),
+    "assistant": ("text", "thinking", "redacted_thinking", "tool_use"),
+}
 _IN_A_RESULT = ("text", "image", "document")
 _CLEARS_THOUGHTS = "clear_thinking_"
 
@@ -68,6 +71,8 @@ def _in_tool(tool: Any) -> str:
     if kind != "custom":
         return f"a tool of the type {_named(kind)}"
     odd = [name for name in tool if tool[name] and name not in _OF_A_TOOL]
+    if (tool.get("allowed_callers") or ["direct"]) != ["direct"]:
+        odd.append("allowed_callers")
     return f"the field {_named(odd[0])} of a tool" if odd else ""
 
 
@@ -75,12 +80,12 @@ def _in_messages(messages: Iterable[Any], offers_tools: bool) -> Iterator[str]:
     calls = set[str]()
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
-        if role not in ("user", "assistant"):
+        if role not in _BLOCKS:
             yield f"a message of the role {_named(role)}"
             return
         odd = [name for name in message if message[name] and name not in _OF_A_MESSAGE]
         yield f"the field {_named(odd[0])} of a message" if odd else ""
-        known = _BY_USER if role == "user" else _BY_ASSISTANT
+        known = _BLOCKS[role]
         content = message.get("content")
         for block in content if isinstance(content, list) else ():
             kind = block.get("type") if isinstance(block, dict) else None
