@@ -26,6 +26,7 @@ import msgspec
 from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
+from toolshift.dialects.form import WIRE
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
 from toolshift.shifts.watching import unchanged
@@ -64,11 +65,13 @@ class Round:
         message: as the model spoke it.
         carried: the calls that the agent is to make, under its own names; by their place.
         answers: by a call's id, what a layer has answered to it.
+        failed: the ids of those calls whose answer is an error.
     """
 
     message: Message
     carried: tuple[Call, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
+    failed: frozenset[str] = frozenset()
 
     @property
     def hidden(self) -> bool:
@@ -79,7 +82,7 @@ class Round:
     def heard(self) -> list[Message]:
         """The messages that answer the calls which a layer answered."""
         return [
-            {"role": "tool", "tool_call_id": name, "content": text}
+            {"role": "tool", "tool_call_id": name, "content": text, **_marked(name in self.failed)}
             for name, text in self.answers.items()
         ]
 
@@ -176,14 +179,15 @@ class Conversation:
 
     def carry(self, message: Message) -> Round:
         """Carries the calls of a model's message inward."""
-        carried, answers = [], {}
+        carried, answers, failed = [], {}, set[str]()
         for call in message.get("tool_calls") or ():
             found = self._carry(call)
-            if isinstance(found, str):
-                answers[str(call.get("id"))] = found
+            if isinstance(found, Result):
+                answers[str(call.get("id"))] = show(found)
+                failed |= set() if found.ok else {str(call.get("id"))}
             else:
                 carried.append(found)
-        return Round(message, tuple(carried), answers)
+        return Round(message, tuple(carried), answers, frozenset(failed))
 
     def spoken_name(self, name: str) -> str:
         """The name that the model is shown for a tool of the agent's."""
@@ -191,7 +195,7 @@ class Conversation:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _carry(self, call: Call) -> Call | str:
+    def _carry(self, call: Call) -> Call | Result:
         function = call.get("function")
         if not isinstance(function, dict):
             return call  # a call of another kind, which no layer knows
@@ -208,7 +212,7 @@ class Conversation:
             if wanted.arguments == arguments or arguments is None:
                 inner = function.get("arguments") or "{}"
             return {**call, "function": {**function, "name": wanted.name, "arguments": inner}}
-        return show(spoken.result)
+        return spoken.result
 
     def _spoken(
         self, history: Sequence[Message], given: Message, spoken: dict[str, Call]
@@ -223,8 +227,10 @@ class Conversation:
         for each in turn.rounds:
             self.carry(each.message)  # for what the layers remember of it
             shown += [each.message, *each.heard]
-        last = turn.rounds[-1].message.get("tool_calls") or ()
-        spoken.update({str(call.get("id")): call for call in last})
+        last = turn.rounds[-1]
+        spoken.update({str(call.get("id")): call for call in last.message.get("tool_calls") or ()})
+        if len(turn.rounds) == 1 and not last.answers:  # the agent has it whole: marks and all
+            shown = [{**last.message, **given, **_calls_of(last.message)}]
         return shown
 
     def _call_outward(self, call: Call) -> Call:
@@ -250,7 +256,7 @@ class Conversation:
         arguments = arguments_of(function)
         if text is None or arguments is None:
             return message
-        told = self._agent.reported = read_result(text)
+        told = self._agent.reported = read_result(text, _is_failed(message))
         try:
             result = self._live.call(function.get("name", ""), arguments).result
         except Wanted:  # a layer has more to ask of the agent, who cannot be asked from here
@@ -261,7 +267,20 @@ class Conversation:
             return message
         shown = show(result)
         self.changed.append({"call": str(call.get("id")), "was": text, "shown": shown})
-        return {**message, "content": shown}
+        return {**message, "content": shown, **_marked(not result.ok, message.get(WIRE))}
+
+
+def _calls_of(message: Message) -> Message:
+    return {"tool_calls": message["tool_calls"]} if message.get("tool_calls") else {}
+
+
+def _marked(failed: bool, wire: dict[str, Any] | None = None) -> Message:
+    """The mark of a result that failed, for dialects that say it beside the text."""
+    return {WIRE: {**(wire or {}), "failed": failed}} if wire or failed else {}
+
+
+def _is_failed(message: Message) -> bool:
+    return bool((message.get(WIRE) or {}).get("failed"))
 
 
 # -- texts -------------------------------------------------------------------------------------
@@ -285,11 +304,11 @@ def arguments_of(function: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def read_result(text: str) -> Result:
-    """A reported text as a result: JSON where it is that, and failed where it says so."""
+def read_result(text: str, failed: bool = False) -> Result:
+    """A reported text as a result: JSON where it is that, and failed where that is said."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return Result(not text.lstrip().lower().startswith("error"), text)
-    failed = isinstance(data, dict) and bool(data.get("error"))
+        return Result(not (failed or text.lstrip().lower().startswith("error")), text)
+    failed = failed or (isinstance(data, dict) and bool(data.get("error")))
     return Result(not failed, data)
