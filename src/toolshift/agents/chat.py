@@ -27,7 +27,7 @@ from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
-from toolshift.lm.parse_reply import has_marked_call, names_of, parse_reply
+from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class ChatAgent:
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
         elif self.protocol == "text" and not message.get("tool_calls"):  # some servers read them
-            reply = Reply.of(self._parse(text, self.layout, names_of(turn.tools)))
+            reply = Reply.of(self._parse(text, self.layout, turn.tools))
         else:
             try:
                 for call in message.get("tool_calls") or ():

@@ -13,7 +13,7 @@ from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.device import SIZES, device
 from toolshift.lm.grammar import CallConstraint, Vocabulary
 from toolshift.lm.inference import decoder_of, load_model, stop_tokens
-from toolshift.lm.parse_reply import names_of, parse_reply
+from toolshift.lm.parse_reply import parse_reply
 from toolshift.lm.prompt import LAYOUTS, Layout, to_plain_messages
 
 Decoding = Literal["free", "constrained"]
@@ -128,7 +128,7 @@ class LocalAgent:
                 if constraints is not None and len(made[place]) == self.max_new_tokens:
                     text += constraints[place].ending()
                 usage = Usage(len(prompts[index]), len(made[place]))
-                read = parse_reply(text, self.layout, names_of(turns[index].tools))
+                read = parse_reply(text, self.layout, turns[index].tools)
                 replies[index] = Reply(text=read.text, calls=read.calls, usage=usage)
         return [replies[index] for index in range(len(turns))]
 
