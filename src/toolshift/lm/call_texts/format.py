@@ -12,7 +12,7 @@ import msgspec
 from toolshift.core.calls import Call
 from toolshift.lm.call_texts.tools import Tools
 
-NAME = r"[\w.\-/:$]+"
+NAME = r"\w[\w.\-/:$]*+"
 """The name of a tool, where a template writes it without quotes."""
 DECODER = json.JSONDecoder()
 NEVER = re.compile(r"(?!)")
@@ -106,5 +106,14 @@ def either(*bodies: Body) -> Body:
 
     def read(text: Text, mark: re.Match[str], tools: Tools) -> Found | None:
         return next((found for body in bodies if (found := body(text, mark, tools))), None)
+
+    return read
+
+
+def offered(body: Body) -> Body:
+    """A body that is one only where the mark names a tool on offer."""
+
+    def read(text: Text, mark: re.Match[str], tools: Tools) -> Found | None:
+        return body(text, mark, tools) if mark["name"] in tools.names else None
 
     return read

@@ -9,10 +9,10 @@ from toolshift.core.calls import read_call
 from toolshift.lm.call_texts.format import DECODER, Broken, Found, Text
 from toolshift.lm.call_texts.tools import Tools, value_in
 
-_HEAD = re.compile(r"\s*(?:call:)?\s*(?P<name>[\w.\-/:$]+)\s*\{")
+_HEAD = re.compile(r"\s*+(?:call:)?\s*+(?P<name>[\w.\-/:$]+)\s*+\{")
 _QUOTE = re.compile(r"<\|\"\|>|<escape>")
 _KEY = re.compile(
-    r"(?:(?P<quote><\|\"\|>|<escape>|\")(?P<quoted>.*?)(?P=quote)|(?P<bare>[^:{}\[\],<\"]+?))\s*:"
+    r"(?:(?P<quote><\|\"\|>|<escape>|\")(?P<quoted>.*?)(?P=quote)|(?P<bare>[^:{}\[\],<\"]+?))\s*+:"
 )
 _BARE = re.compile(r"[^,}\]<]*")
 _DEEPEST = 32

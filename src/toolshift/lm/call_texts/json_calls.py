@@ -16,8 +16,8 @@ VALUE_KEYS = (
 )  # fmt: skip
 _ID_KEYS = ("id", "tool_call_id")
 _BESIDE = frozenset((*NAME_KEYS, *_ID_KEYS, "type", "index"))
-_NAMED = re.compile(r"[\"'](?:tool_)?name[\"']\s*:\s*[\"']([^\"'\n]*)[\"']")
-_BETWEEN = re.compile(r"\s*[,;]?\s*")
+_NAMED = re.compile(r"[\"'](?:tool_)?name[\"']\s*+:\s*+[\"']([^\"'\n]*)[\"']")
+_BETWEEN = re.compile(r"\s*+[,;]?\s*+")
 
 
 def name_in(piece: str) -> str:

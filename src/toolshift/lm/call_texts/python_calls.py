@@ -27,8 +27,8 @@ _ESCAPE = re.compile(
 )
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\n": "", "b": "\b", "f": "\f", "0": "\0"}
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
-_CALLED = re.compile(r"\s*(?:\[\s*)?\w[\w.\-/:$]*\(")
-_BETWEEN = re.compile(r"[ \t]*[,;\n]?\s*")
+_CALLED = re.compile(r"\s*+(?:\[\s*+)?\w[\w.\-/:$]*\(")
+_BETWEEN = re.compile(r"[ \t]*[,;\n]?\s*+")
 _DEEPEST = 32
 
 
@@ -55,7 +55,7 @@ def malformed(body: str) -> MalformedCall | None:
     if rest.rstrip().endswith(")"):
         return malformed_call(name, rest.rstrip()[:-1])
     # Without the closing bracket (the reply was cut off) only an argument tells it from prose.
-    return malformed_call(name, rest) if re.match(r"\s*[\w\"'.\-]+=", rest) else None
+    return malformed_call(name, rest) if re.match(r"\s*+[\w\"'.\-]+=", rest) else None
 
 
 def listed_calls(line: str) -> list[Call]:
@@ -78,11 +78,16 @@ def listed_calls(line: str) -> list[Call]:
 
 
 def python_calls(text: Text, mark: re.Match[str], tools: Tools) -> Found | None:
-    """Calls in a list, one a line, or in a row."""
-    if not _CALLED.match(text.text, mark.end()):
+    """Calls in a list, one a line, or in a row, behind a mark."""
+    return calls_from(text, mark.end(), tools)
+
+
+def calls_from(text: Text, start: int, tools: Tools) -> Found | None:
+    """The same from a place on."""
+    if not _CALLED.match(text.text, start):
         return None
     calls: list[Call] = []
-    position = text.skip(mark.end())
+    position = text.skip(start)
     listed = text.at(position, "[")
     position += listed
     while True:

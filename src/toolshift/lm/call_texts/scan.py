@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from toolshift.core.calls import Call, malformed_call
+from toolshift.core.calls import Call, MalformedCall, malformed_call
 from toolshift.lm.call_texts.format import DECODER, NAME, NEVER, Broken, Format, Found, Text
 from toolshift.lm.call_texts.json_calls import name_in
-from toolshift.lm.call_texts.python_calls import well_formed
+from toolshift.lm.call_texts.python_calls import calls_from
 from toolshift.lm.call_texts.table import FORMATS, PARTS
 from toolshift.lm.call_texts.tools import Tools
 
 _BAR = "[|\uff5c]"
 _TURN_END = re.compile(
-    rf"\s*(?:</s>|<{_BAR}(?:eo[mt]_id|im_end|end|end_of_text|endoftext|return|call|observation|user|"
-    rf"stop|end[_\u2581]of[_\u2581]sentence){_BAR}>|<end_of_turn>|<turn\|>|\[e~\[)\s*"
+    rf"(?:</s>|<{_BAR}(?:eo[mt]_id|im_end|end|end_of_text|endoftext|return|call|observation|user|"
+    rf"stop|end[_\u2581]of[_\u2581]sentence){_BAR}>|<end_of_turn>|<turn\|>|\[e~\[)\s*+"
 )
 """What ends the turn of a model."""
 _THOUGHTS = {
@@ -50,10 +50,10 @@ _CLOSING = re.compile(
     rf"|<{_BAR}[^<>\n]{{0,60}}(?:end|END|suffix)[^<>\n]{{0,60}}>|\[/[A-Z_]{{1,40}}\]|<\w{{1,40}}\|>"
 )
 """What ends a call, in a format that is not known or not followed."""
-_BEGINS = re.compile(rf"\s*(?:{NAME}\s*)?[{{\[(<\"]")
+_BEGINS = re.compile(rf"\s*+(?:{NAME}\s*+)?[{{\[(<\"\]]")
 """What tells a call from a word about its mark: a bracket, or a name before one."""
-_CUT_OFF = re.compile(rf"\s*(?:{NAME}\s*)?\Z")
-_LEADING = re.compile(rf"\s*(?:call:|functions\.|function\s)?\s*({NAME})")
+_CUT_OFF = re.compile(rf"\s*+(?:{NAME}\s*+)?[<>\[\]|\uff5c`]{{0,6}}\Z")
+_LEADING = re.compile(rf"\s*+(?:call:|functions\.|function\s)?\s*+({NAME})")
 _NAMED = re.compile(rf"(?:=|\bname=|\btool=)[\"']?({NAME})[\"']?[^<>\n]*>")
 _TRIES = 50
 """How many broken values of JSON are looked at; a text with more of them is none of JSON."""
@@ -72,7 +72,7 @@ _SURE = [_plain(opening.pattern) for each, opening in _MARKED if each.sure]
 _NEXT = re.compile("|".join((*_SURE, _PARTS)), re.MULTILINE)
 _NEXT_LINE = re.compile(rf"^[ \t]*(?:{_NEXT.pattern})", re.MULTILINE)
 _ANY = [_plain(opening.pattern) for _, opening in _MARKED]
-_IN_A_ROW = rf"(?:(?:{_PARTS})\s*)+"
+_IN_A_ROW = rf"(?:(?:{_PARTS})\s*+)+"
 _MASTER = re.compile(
     rf"(?P<thought>^[ \t]*<{_THINKING}>|{'|'.join(map(re.escape, _THOUGHTS))})"
     rf"|(?P<thought_end></{_THINKING}>|\[/THINK\]|\u25c1/think\u25b7)"
@@ -85,9 +85,9 @@ _MASTER = re.compile(
 )
 _FENCE_END = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
 _FIRST_SIGNS = {
-    re.split(r"get_ticket|\n|\{|(?<=\]) ", each.example, maxsplit=1)[0]
+    sign
     for each, _ in _MARKED
-    if each.example.startswith(("<|", "<\uff5c", "<t", "<f", "<m", "<T", "<s", "[T", "]<"))
+    if _NEXT.match(sign := re.split(r"get_ticket|\n|\{|(?<=\]) ", each.example, maxsplit=1)[0])
 }
 """How the marks begin."""
 
@@ -140,9 +140,7 @@ class _Scanner:
         if kind == "fence":
             return self._fence(match)
         if kind == "line":
-            end = self.said.find("\n", start)
-            end = len(self.said) if end < 0 else end
-            return end if well_formed(self.said[start:end].strip()) else match.end()
+            return self._python(match)
         if kind == "data":
             return self._data(match)
         if self._quoted(start):
@@ -198,7 +196,16 @@ class _Scanner:
                 return DECODER.raw_decode(self.said, match.end() - 1)[1]
             except (ValueError, RecursionError):
                 self._tries += 1
+                return self._python(match)
         return match.end()
+
+    def _python(self, match: re.Match[str]) -> int:
+        """Calls of our own layout, or a list of them, that begin a line: the same holds for them."""
+        try:
+            found = calls_from(self.text, match.start(), self.tools)
+        except Broken:
+            found = None
+        return found.end if found else match.end()
 
     def _quoted(self, start: int) -> bool:
         """Whether a quotation, or code, is open before a place in its line."""
@@ -232,7 +239,7 @@ class _Scanner:
             raise Broken(found.calls[0].name if found.calls else "")
         if not closing and self.text.at(following, "]})"):
             raise Broken(found.calls[0].name if found.calls else "")
-        turn_end = _TURN_END.match(self.said, end)
+        turn_end = _TURN_END.match(self.said, self.text.skip(end))
         return turn_end.end() if turn_end else end
 
     def _ends(self, end: int, following: int) -> bool:
@@ -276,8 +283,15 @@ class _Scanner:
             cut_off = end == len(self.said) and _CUT_OFF.match(piece)
             if not _NEXT.match(self.said, match.start()) or not (begins or cut_off):
                 return 0
+            if cut_off and self._in_malformed(match.start()):
+                return end
         self.calls.append(malformed_call(self._name(piece or match[0]), piece.strip()))
         return end
+
+    def _in_malformed(self, start: int) -> bool:
+        """Whether nothing stands between a malformed call and what is cut off at the end."""
+        last = self.calls[-1] if self.calls else None
+        return isinstance(last, MalformedCall) and not self.said[self._kept : start].strip()
 
     def _offered(self, piece: str) -> str:
         """The tool on offer that is named first in a piece."""
@@ -302,6 +316,7 @@ class _Scanner:
                 start = len(self.said) - length
                 if start >= self._kept and self.said.endswith(sign[:length]):
                     if not self._quoted(start):
-                        self.calls.append(malformed_call("", sign[:length]))
+                        if not self._in_malformed(start):
+                            self.calls.append(malformed_call("", sign[:length]))
                         self._pass(start, len(self.said))
                     return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolshift.lm.call_texts.format import NAME, NEVER, Body, Format, either
+from toolshift.lm.call_texts.format import NAME, NEVER, Body, Format, either, offered
 from toolshift.lm.call_texts.gemma_calls import gemma_calls
 from toolshift.lm.call_texts.json_calls import json_calls, named
 from toolshift.lm.call_texts.python_calls import python_calls
@@ -26,11 +26,11 @@ _CALL = rf"<{_BAR}tool{_GAP}call{_GAP}begin{_BAR}>"
 _SEPARATOR = rf"<{_BAR}tool{_GAP}sep{_BAR}>"
 _CALL_END = rf"<{_BAR}tool{_GAP}call{_GAP}end{_BAR}>"
 _CALLS_END = rf"<{_BAR}tool{_GAP}calls{_GAP}end{_BAR}>"
-_DSML = rf"\s*{_BAR}+\s*DSML\s*{_BAR}+\s*"
+_DSML = rf"\s*+{_BAR}+\s*+DSML\s*+{_BAR}+\s*+"
 _SPACE = rf"(?:{_DSML}|[\w-]+:)?"
 """What stands before the name of a tag: a namespace, or DeepSeek's mark."""
-_WRAPPER = rf"<{_SPACE}(?:function_calls?|tool_calls?|calls)\s*>"
-_WRAPPER_END = rf"</{_SPACE}(?:function_calls?|tool_calls?|calls)\s*>"
+_WRAPPER = rf"<{_SPACE}(?:function_calls?|tool_calls?|calls)\s*+>"
+_WRAPPER_END = rf"</{_SPACE}(?:function_calls?|tool_calls?|calls)\s*+>"
 _QUOTED = r"[\"'](?P<{}>[^\"'<>\n]*)[\"']"
 _SUFFIX = r"(?::\w+)?"
 """What checkpoints of Hunyuan add to the names of their tags."""
@@ -63,11 +63,11 @@ _QWEN = Tags(r"<parameter=(?P<key>[^<>\n]+)>", r"</parameter>", r"</function>", 
 _XML = Tags(
     rf"<{_SPACE}parameter\s+name={_QUOTED.format('key')}"
     r"(?:\s+string=[\"'](?P<kind>true|false)[\"'])?[^<>]*>",
-    rf"</{_SPACE}parameter\s*>",
-    rf"</{_SPACE}(?:invoke|function_call|tool_call)\s*>",
+    rf"</{_SPACE}parameter\s*+>",
+    rf"</{_SPACE}(?:invoke|function_call|tool_call)\s*+>",
 )
 _GLM = Tags(
-    rf"<(?:longcat_)?arg_key{_SUFFIX}>(?P<key>[^<>]*)</(?:longcat_)?arg_key{_SUFFIX}>\s*"
+    rf"<(?:longcat_)?arg_key{_SUFFIX}>(?P<key>[^<>]*)</(?:longcat_)?arg_key{_SUFFIX}>\s*+"
     rf"<(?:longcat_)?arg_value{_SUFFIX}>",
     rf"</(?:longcat_)?arg_value{_SUFFIX}>",
     rf"</(?:longcat_)?tool_call{_SUFFIX}>",
@@ -93,7 +93,7 @@ FORMATS: tuple[Format, ...] = (
         "Llama 3.1, Functionary 3.1",
         f"{_LLAMA}/llama3_1/",
         f"<function=get_ticket>{_OBJECT}</function>",
-        rf"<function=(?P<name>{NAME})>(?=\s*\{{)",
+        rf"<function=(?P<name>{NAME})>(?=\s*+\{{)",
         named(""),
         r"</function>",
     ),
@@ -103,9 +103,9 @@ FORMATS: tuple[Format, ...] = (
         f"{_HF}/Qwen/Qwen3-Coder-30B-A3B-Instruct/blob/main/chat_template.jinja",
         "<tool_call>\n<function=get_ticket>\n<parameter=ticket_id>\nT-31\n</parameter>\n"
         "</function>\n</tool_call>",
-        rf"(?:<(?:seed:)?tool_call>\s*)?<function=(?P<name>{NAME})>",
+        rf"(?:<(?:seed:)?tool_call>\s*+)?<function=(?P<name>{NAME})>",
         tagged(_QWEN),
-        r"</function>(?:\s*</(?:seed:)?tool_call>)?|</(?:seed:)?tool_call>",
+        r"</function>(?:\s*+</(?:seed:)?tool_call>)?|</(?:seed:)?tool_call>",
     ),
     _format(
         "GLM 4.5",
@@ -113,10 +113,10 @@ FORMATS: tuple[Format, ...] = (
         f"{_HF}/zai-org/GLM-4.5/blob/main/chat_template.jinja",
         "<tool_call>get_ticket\n<arg_key>ticket_id</arg_key>\n<arg_value>T-31</arg_value>\n"
         "</tool_call>",
-        rf"(?:<tool_calls{_SUFFIX}>\s*)?<(?:longcat_)?tool_call{_SUFFIX}>\s*(?P<name>{NAME})\s*"
-        rf"(?:<tool_sep{_SUFFIX}>\s*)?(?=<(?:longcat_)?arg_key|</(?:longcat_)?tool_call)",
+        rf"(?:<tool_calls{_SUFFIX}>\s*+)?<(?:longcat_)?tool_call{_SUFFIX}>\s*+(?P<name>{NAME})\s*+"
+        rf"(?:<tool_sep{_SUFFIX}>\s*+)?(?=<(?:longcat_)?arg_key|</(?:longcat_)?tool_call)",
         tagged(_GLM),
-        rf"</(?:longcat_)?tool_call{_SUFFIX}>(?:\s*</tool_calls{_SUFFIX}>)?",
+        rf"</(?:longcat_)?tool_call{_SUFFIX}>(?:\s*+</tool_calls{_SUFFIX}>)?",
     ),
     _format(
         "Claude 2",
@@ -124,10 +124,10 @@ FORMATS: tuple[Format, ...] = (
         "https://docs.anthropic.com/en/docs/legacy-tool-use",
         "<function_calls>\n<invoke>\n<tool_name>get_ticket</tool_name>\n<parameters>\n"
         "<ticket_id>T-31</ticket_id>\n</parameters>\n</invoke>\n</function_calls>",
-        rf"(?:<function_calls>\s*)?<invoke>\s*<tool_name>(?P<name>{NAME})</tool_name>\s*"
+        rf"(?:<function_calls>\s*+)?<invoke>\s*+<tool_name>(?P<name>{NAME})</tool_name>\s*+"
         r"<parameters>",
         own_tags(r"</parameters>"),
-        r"</parameters>\s*</invoke>(?:\s*</function_calls>)?",
+        r"</parameters>\s*+</invoke>(?:\s*+</function_calls>)?",
     ),
     _format(
         "Claude XML",
@@ -135,10 +135,10 @@ FORMATS: tuple[Format, ...] = (
         f"{_HF}/MiniMaxAI/MiniMax-M2/blob/main/docs/tool_calling_guide.md",
         f'<minimax:tool_call>\n<invoke name="get_ticket">\n{_PARAMETER}\n</invoke>\n'
         "</minimax:tool_call>",
-        rf"(?:{_WRAPPER}\s*)?<(?:[\w-]+:)?(?:invoke|function_call|tool_call)"
+        rf"(?:{_WRAPPER}\s*+)?<(?:[\w-]+:)?(?:invoke|function_call|tool_call)"
         rf"\s+name={_QUOTED.format('name')}[^<>]*>",
         tagged(_XML),
-        rf"</(?:[\w-]+:)?(?:invoke|function_call|tool_call)\s*>(?:\s*{_WRAPPER_END})?"
+        rf"</(?:[\w-]+:)?(?:invoke|function_call|tool_call)\s*+>(?:\s*+{_WRAPPER_END})?"
         rf"|{_WRAPPER_END}",
     ),
     _format(
@@ -148,9 +148,9 @@ FORMATS: tuple[Format, ...] = (
         '<\uff5cDSML\uff5cfunction_calls>\n<\uff5cDSML\uff5cinvoke name="get_ticket">\n'
         '<\uff5cDSML\uff5cparameter name="ticket_id" string="true">T-31</\uff5cDSML\uff5cparameter>'
         "\n</\uff5cDSML\uff5cinvoke>\n</\uff5cDSML\uff5cfunction_calls>",
-        rf"(?:{_WRAPPER}\s*)?<{_DSML}invoke\s+name={_QUOTED.format('name')}[^<>]*>",
+        rf"(?:{_WRAPPER}\s*+)?<{_DSML}invoke\s+name={_QUOTED.format('name')}[^<>]*>",
         tagged(_XML),
-        rf"</{_DSML}invoke\s*>(?:\s*{_WRAPPER_END})?",
+        rf"</{_DSML}invoke\s*+>(?:\s*+{_WRAPPER_END})?",
     ),
     _format(
         "Step 3",
@@ -159,10 +159,10 @@ FORMATS: tuple[Format, ...] = (
         "<\uff5ctool_calls_begin\uff5c><\uff5ctool_call_begin\uff5c>function<\uff5ctool_sep\uff5c>"
         '<steptml:invoke name="get_ticket"><steptml:parameter name="ticket_id">T-31'
         "</steptml:parameter></steptml:invoke><\uff5ctool_call_end\uff5c><\uff5ctool_calls_end\uff5c>",
-        rf"(?:{_CALLS}\s*)?{_CALL}\s*function\s*{_SEPARATOR}\s*<steptml:invoke\s+"
+        rf"(?:{_CALLS}\s*+)?{_CALL}\s*+function\s*+{_SEPARATOR}\s*+<steptml:invoke\s+"
         rf"name={_QUOTED.format('name')}>",
         tagged(_XML),
-        rf"</steptml:invoke>(?:\s*{_CALL_END})?(?:\s*{_CALLS_END})?",
+        rf"</steptml:invoke>(?:\s*+{_CALL_END})?(?:\s*+{_CALLS_END})?",
     ),
     _format(
         "DeepSeek V3",
@@ -171,9 +171,9 @@ FORMATS: tuple[Format, ...] = (
         "<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call\u2581begin\uff5c>function"
         f"<\uff5ctool\u2581sep\uff5c>get_ticket\n```json\n{_OBJECT}\n```"
         "<\uff5ctool\u2581call\u2581end\uff5c><\uff5ctool\u2581calls\u2581end\uff5c>",
-        rf"(?:{_CALLS}\s*)?(?:{_CALL}\s*)?function\s*{_SEPARATOR}(?P<name>{NAME})\s*```(?:json)?",
+        rf"(?:{_CALLS}\s*+)?(?:{_CALL}\s*+)?function\s*+{_SEPARATOR}(?P<name>{NAME})\s*+```(?:json)?",
         named(""),
-        rf"(?:```\s*)?{_CALL_END}(?:\s*{_CALLS_END})?|```(?:\s*{_CALLS_END})?",
+        rf"(?:```\s*+)?{_CALL_END}(?:\s*+{_CALLS_END})?|```(?:\s*+{_CALLS_END})?",
     ),
     _format(
         "DeepSeek V3.1",
@@ -182,9 +182,9 @@ FORMATS: tuple[Format, ...] = (
         "<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call\u2581begin\uff5c>get_ticket"
         f"<\uff5ctool\u2581sep\uff5c>{_OBJECT}<\uff5ctool\u2581call\u2581end\uff5c>"
         "<\uff5ctool\u2581calls\u2581end\uff5c>",
-        rf"(?:{_CALLS}\s*)?{_CALL}\s*(?P<name>{NAME})\s*{_SEPARATOR}",
+        rf"(?:{_CALLS}\s*+)?{_CALL}\s*+(?P<name>{NAME})\s*+{_SEPARATOR}",
         named(""),
-        rf"{_CALL_END}(?:\s*{_CALLS_END})?",
+        rf"{_CALL_END}(?:\s*+{_CALLS_END})?",
     ),
     _format(
         "Kimi K2",
@@ -192,10 +192,10 @@ FORMATS: tuple[Format, ...] = (
         f"{_HF}/moonshotai/Kimi-K2-Instruct/blob/main/docs/tool_call_guidance.md",
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_ticket:0"
         f"<|tool_call_argument_begin|>{_OBJECT}<|tool_call_end|><|tool_calls_section_end|>",
-        r"(?:<\|tool_calls_section_begin\|>\s*)?<\|tool_call_begin\|>\s*"
-        r"(?P<id>(?:functions\.)?(?P<name>[\w.\-/$]+)(?::\d+)?)\s*<\|tool_call_argument_begin\|>",
+        r"(?:<\|tool_calls_section_begin\|>\s*+)?<\|tool_call_begin\|>\s*+"
+        r"(?P<id>(?:functions\.)?(?P<name>[\w.\-/$]+)(?::\d+)?)\s*+<\|tool_call_argument_begin\|>",
         named(""),
-        r"<\|tool_call_end\|>(?:\s*<\|tool_calls_section_end\|>)?",
+        r"<\|tool_call_end\|>(?:\s*+<\|tool_calls_section_end\|>)?",
     ),
     _format(
         "Kimi K3",
@@ -204,9 +204,9 @@ FORMATS: tuple[Format, ...] = (
         '<|open|>tools<|sep|><|open|>call tool="get_ticket" index="1"<|sep|><|open|>argument '
         'key="ticket_id" type="string"<|sep|>T-31<|close|>argument<|sep|><|close|>call<|sep|>'
         "<|close|>tools<|sep|>",
-        rf"(?:{_K3.format('tools')}\s*)?" + _K3.format(r"call tool=\"(?P<name>[^\"<>]*)\"[^<>]*"),
+        rf"(?:{_K3.format('tools')}\s*+)?" + _K3.format(r"call tool=\"(?P<name>[^\"<>]*)\"[^<>]*"),
         tagged(_KIMI_3),
-        rf"{_K3_END.format('call')}(?:\s*{_K3_END.format('tools')})?",
+        rf"{_K3_END.format('call')}(?:\s*+{_K3_END.format('tools')})?",
     ),
     _format(
         "MiniMax M3",
@@ -215,9 +215,9 @@ FORMATS: tuple[Format, ...] = (
         ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_ticket">\n'
         "]<]minimax[>[<ticket_id>T-31]<]minimax[>[</ticket_id>\n]<]minimax[>[</invoke>\n"
         "]<]minimax[>[</tool_call>",
-        rf"(?:{_M3}<tool_call>\s*)?{_M3}<invoke\s+name={_QUOTED.format('name')}>",
+        rf"(?:{_M3}<tool_call>\s*+)?{_M3}<invoke\s+name={_QUOTED.format('name')}>",
         nested(_M3, rf"{_M3}</invoke>"),
-        rf"{_M3}</invoke>(?:\s*{_M3}</tool_call>)?",
+        rf"{_M3}</invoke>(?:\s*+{_M3}</tool_call>)?",
     ),
     _format(
         "MiniMax M1",
@@ -261,7 +261,9 @@ FORMATS: tuple[Format, ...] = (
         "https://docs.mistral.ai/cookbooks/concept-deep-dive-tokenization-tool_calling",
         f"[TOOL_CALLS]get_ticket[ARGS]{_OBJECT}",
         r"\[TOOL_CALLS\]",
-        named(rf"\s*(?P<name>{NAME})\s*(?:\[CALL_ID\](?P<id>\w+))?\s*(?:\[ARGS\])?(?=\s*\{{|\Z)"),
+        named(
+            rf"\s*+(?P<name>{NAME})\s*+(?:\[CALL_ID\](?P<id>\w+))?\s*+(?:\[ARGS\])?(?=\s*+\{{|\Z)"
+        ),
     ),
     _format(
         "Mistral, list",
@@ -365,7 +367,7 @@ FORMATS: tuple[Format, ...] = (
         "Command R, R+",
         f"{_HF}/CohereForAI/c4ai-command-r-v01",
         f'Action: ```json\n[{{"tool_name": "get_ticket", "parameters": {_OBJECT}}}]\n```',
-        r"^[*_ \t]*Actions?:[*_ \t]*\s*```(?:json)?\s*(?=\[)",
+        r"^[*_ \t]*+Actions?:[*_]*+\s*+```(?:json)?\s*+(?=\[)",
         json_calls,
         r"```",
     ),
@@ -374,7 +376,7 @@ FORMATS: tuple[Format, ...] = (
         "InternLM 2 and 2.5",
         "https://github.com/InternLM/InternLM/blob/main/chat/chat_format.md",
         f"<|action_start|><|plugin|>\n{_NAMED}<|action_end|>",
-        r"<\|action_start\|>\s*<\|plugin\|>",
+        r"<\|action_start\|>\s*+<\|plugin\|>",
         json_calls,
         r"<\|action_end\|>",
     ),
@@ -410,8 +412,8 @@ FORMATS: tuple[Format, ...] = (
         "Functionary 2",
         f"{_HF}/meetkai/functionary-small-v2.2",
         f"<|from|>assistant\n<|recipient|>get_ticket\n<|content|>{_OBJECT}<|stop|>",
-        rf"(?:(?:<\|from\|>[ \t]*assistant\s*)?<\|recipient\|>|\A)[ \t]*"
-        rf"(?!all\s*<)(?P<name>{NAME})\s*<\|content\|>",
+        rf"(?:(?:<\|from\|>[ \t]*assistant\s*+)?<\|recipient\|>|\A)[ \t]*"
+        rf"(?!all\s*+<)(?P<name>{NAME})\s*+<\|content\|>",
         named(""),
         r"<\|stop\|>",
     ),
@@ -420,8 +422,17 @@ FORMATS: tuple[Format, ...] = (
         "Functionary 3.2",
         f"{_HF}/meetkai/functionary-small-v3.2",
         f">>>get_ticket\n{_OBJECT}",
-        rf">>>(?!all\s)(?P<name>{NAME})\s*\n(?=\s*\{{)",
+        rf">>>(?!all\s)(?P<name>{NAME})[ \t]*+\n(?=\s*+\{{)",
         named(""),
+    ),
+    _format(
+        "a name, then JSON",
+        "GLM 4, and Functionary 3.2 where its mark stands in the prompt",
+        f"{_HF}/zai-org/GLM-4-9B-0414",
+        f"get_ticket\n{_OBJECT}",
+        rf"\A(?P<name>{NAME})[ \t]*+\n(?=\s*+\{{)",
+        offered(named("")),
+        sure=False,
     ),
     _format(
         "a tool as a tag",
@@ -444,12 +455,6 @@ FORMATS: tuple[Format, ...] = (
         "Llama 3.2 and 4, ToolACE",
         f"{_LLAMA}/llama3_2/",
         f"[{_PYTHON}]",
-    ),
-    Format(
-        "a name, then JSON",
-        "GLM 4, Functionary 3.2",
-        f"{_HF}/zai-org/GLM-4-9B-0414",
-        f"get_ticket\n{_OBJECT}",
     ),
     Format(
         "bare JSON",
@@ -476,14 +481,14 @@ PARTS = (
     _CALLS,
     _CALL,
     rf"{_WRAPPER}",
-    rf"<{_DSML}[^<>]*>?",
+    rf"<{_DSML}(?:\w*\Z|invoke\b[^<>]*>?)",
     r"<(?:[\w-]+:)?invoke\b[^<>]*>?",
     r"<function=[^<>]*>?",
-    rf"{_M3}<[^<>]*>?",
+    rf"{_M3}<(?:\w*\Z|(?:tool_call|invoke)\b[^<>]*>?)",
     r"<\|open\|>(?:tools|call)\b[^<>]*(?:<\|sep\|>)?",
     r"<\|tool_calls_section_begin\|>",
     r"<\|tool_call_begin\|>",
     r"<\|action_start\|>",
-    r"<\|recipient\|>(?!\s*all\b)",
+    r"<\|recipient\|>(?!\s*+all\b)",
 )
 """Parts of the marks above: what follows them is meant as a call, whole or not."""
