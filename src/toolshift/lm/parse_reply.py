@@ -100,7 +100,10 @@ def has_marked_call(text: str) -> bool:
 
 def looks_like_call(text: str) -> bool:
     """Whether a text that counts as prose has what looks like a call, readable or not."""
-    return bool(parse_reply(text).calls) or _marked(text.strip(), Tools()).passed > 0
+    said = text.strip()
+    if listed_calls(said) or _LIST_OPENING.match(said):
+        return True
+    return bool(parse_reply(said).calls) or _marked(said, Tools()).passed > 0
 
 
 def _marked(text: str, tools: Tools) -> Scan:

@@ -68,19 +68,21 @@ def _plain(pattern: str) -> str:
 
 _MARKED = [(each, each.opening) for each in FORMATS if each.opening]
 _PARTS = "|".join(PARTS)
+_LIKE = re.compile("|".join(_UNKNOWN))
 _SURE = [_plain(opening.pattern) for each, opening in _MARKED if each.sure]
 _NEXT = re.compile("|".join((*_SURE, _PARTS)), re.MULTILINE)
 _NEXT_LINE = re.compile(rf"^[ \t]*(?:{_NEXT.pattern})", re.MULTILINE)
 _ANY = [_plain(opening.pattern) for _, opening in _MARKED]
 _IN_A_ROW = rf"(?:(?:{_PARTS})\s*+)+"
 _MASTER = re.compile(
+    r"(?=[<\[\]>`\u25c1]|^|functools|function call)(?:"  # at all other places nothing begins
     rf"(?P<thought>^[ \t]*<{_THINKING}>|{'|'.join(map(re.escape, _THOUGHTS))})"
     rf"|(?P<thought_end></{_THINKING}>|\[/THINK\]|\u25c1/think\u25b7)"
     rf"|(?P<mark>{'|'.join((*_ANY, _IN_A_ROW))})"
     rf"|(?P<unknown>{'|'.join(_UNKNOWN)})"
     r"|(?P<fence>^[ \t]*```[^\n`]*\n)"
     r"|(?P<line>^[ \t]*\w[\w.\-/:$]*\()"
-    r"|(?P<data>^[ \t]*[\[{])",
+    r"|(?P<data>^[ \t]*[\[{]))",
     re.MULTILINE,
 )
 _FENCE_END = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
@@ -200,7 +202,7 @@ class _Scanner:
         return match.end()
 
     def _python(self, match: re.Match[str]) -> int:
-        """Calls of our own layout, or a list of them, that begin a line: the same holds for them."""
+        """Calls of our own layout, or a list of them, that begin a line: the same holds."""
         try:
             found = calls_from(self.text, match.start(), self.tools)
         except Broken:
@@ -271,21 +273,24 @@ class _Scanner:
 
     def _not_read(self, match: re.Match[str]) -> int:
         """Takes what no format reads as malformed, if it is meant as a call; else returns 0."""
-        piece, end = self._region(match.end())
+        known = _NEXT.match(self.said, match.start())
+        mark = known or _LIKE.match(self.said, match.start())
+        if mark is None:
+            return 0
+        piece, end = self._region(match.end() if known else mark.end())
         begins = bool(_BEGINS.match(piece))
-        if match.lastgroup == "unknown":
-            if _NO_CALL.search(match[0]) or not begins:
-                return 0
-            if not self._offered(piece + match[0]):
-                self.passed += 1
-                return 0
-        else:
-            cut_off = end == len(self.said) and _CUT_OFF.match(piece)
-            if not _NEXT.match(self.said, match.start()) or not (begins or cut_off):
+        if known:
+            cut_off = end == len(self.said) and bool(_CUT_OFF.match(piece))
+            if not (begins or cut_off):
                 return 0
             if cut_off and self._in_malformed(match.start()):
                 return end
-        self.calls.append(malformed_call(self._name(piece or match[0]), piece.strip()))
+        elif _NO_CALL.search(mark[0]) or not begins:
+            return 0
+        elif not self._offered(mark[0] + piece):
+            self.passed += 1
+            return 0
+        self.calls.append(malformed_call(self._name(piece or mark[0]), piece.strip()))
         return end
 
     def _in_malformed(self, start: int) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-from toolshift.lm.call_texts.format import NAME, NEVER, Body, Format, either, offered
+from toolshift.lm.call_texts.format import NAME, NEVER, Body, Format, Found, Text, either, offered
 from toolshift.lm.call_texts.gemma_calls import gemma_calls
 from toolshift.lm.call_texts.json_calls import json_calls, named
 from toolshift.lm.call_texts.python_calls import python_calls
 from toolshift.lm.call_texts.tagged_calls import Tags, nested, own_tags, tagged, tool_tags
+from toolshift.lm.call_texts.tools import Tools
 
 _HF = "https://huggingface.co"
 _VLLM = "https://docs.vllm.ai/en/stable/api/vllm"
@@ -78,6 +79,16 @@ _KIMI_3 = Tags(
     _K3_END.format("call"),
 )
 
+
+def _glm(text: Text, mark: re.Match[str], tools: Tools) -> Found | None:
+    """A call of GLM; a word between two tags of a sentence is no call without arguments."""
+    begins_line = not mark.start() or text.text[mark.start() - 1] == "\n"
+    has_arguments = not text.text.startswith("</", text.skip(mark.end()))
+    if not (has_arguments or begins_line or mark["name"] in tools.names):
+        return None
+    return tagged(_GLM)(text, mark, tools)
+
+
 FORMATS: tuple[Format, ...] = (
     _format(
         "Hermes",
@@ -115,7 +126,7 @@ FORMATS: tuple[Format, ...] = (
         "</tool_call>",
         rf"(?:<tool_calls{_SUFFIX}>\s*+)?<(?:longcat_)?tool_call{_SUFFIX}>\s*+(?P<name>{NAME})\s*+"
         rf"(?:<tool_sep{_SUFFIX}>\s*+)?(?=<(?:longcat_)?arg_key|</(?:longcat_)?tool_call)",
-        tagged(_GLM),
+        _glm,
         rf"</(?:longcat_)?tool_call{_SUFFIX}>(?:\s*+</tool_calls{_SUFFIX}>)?",
     ),
     _format(
