@@ -50,6 +50,7 @@ _ACTION_ALONE = re.compile(
 """The same, without its arguments."""
 _LIST_OPENING = re.compile(r"\A\[\s*(\w[\w.\-/:$]*)\((.*)\Z", re.DOTALL)
 _DATA_LINE = re.compile(r"^(?=[ \t]*[\[{])", re.MULTILINE)
+_MAY_CALL = re.compile(r"[(\[{<]|>>>")
 _TRIES = 50
 """How many lines that begin like JSON are looked at."""
 _OBSERVES = re.compile(r"^[*_ \t]*(?:observation|final answer)[*_ \t]*:", re.I | re.M)
@@ -101,6 +102,8 @@ def has_marked_call(text: str) -> bool:
 def looks_like_call(text: str) -> bool:
     """Whether a text that counts as prose has what looks like a call, readable or not."""
     said = text.strip()
+    if not _MAY_CALL.search(said):
+        return False
     if listed_calls(said) or _LIST_OPENING.match(said):
         return True
     return bool(parse_reply(said).calls) or _marked(said, Tools()).passed > 0

@@ -50,7 +50,7 @@ _CLOSING = re.compile(
     rf"|<{_BAR}[^<>\n]{{0,60}}(?:end|END|suffix)[^<>\n]{{0,60}}>|\[/[A-Z_]{{1,40}}\]|<\w{{1,40}}\|>"
 )
 """What ends a call, in a format that is not known or not followed."""
-_BEGINS = re.compile(rf"\s*+(?:{NAME}\s*+)?[{{\[(<\"\]]")
+_BEGINS = re.compile(rf"\s*+(?:{NAME}(?:[(\[]|\s*+[{{<]|\s*?\n)|[{{\[<\"\]])")
 """What tells a call from a word about its mark: a bracket, or a name before one."""
 _CUT_OFF = re.compile(rf"\s*+(?:{NAME}\s*+)?[<>\[\]|\uff5c`]{{0,6}}\Z")
 _LEADING = re.compile(rf"\s*+(?:call:|functions\.|function\s)?\s*+({NAME})")
@@ -85,6 +85,8 @@ _MASTER = re.compile(
     r"|(?P<data>^[ \t]*[\[{]))",
     re.MULTILINE,
 )
+_SIGNS = re.compile(r"[<>\[\]{`\u25c1]")
+"""One of these stands in every call behind a mark."""
 _FENCE_END = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
 _FIRST_SIGNS = {
     sign
@@ -111,7 +113,7 @@ class Scan(NamedTuple):
 
 def scan(text: str, tools: Tools) -> Scan:
     """Reads a text; no text makes it fail."""
-    return _Scanner(text, tools).read()
+    return _Scanner(text, tools).read() if _SIGNS.search(text) else Scan((), text, 0)
 
 
 class _Scanner:
