@@ -49,7 +49,15 @@ _ACTION_ALONE = re.compile(
 )
 """The same, without its arguments."""
 _LIST_OPENING = re.compile(r"\A\[\s*(\w[\w.\-/:$]*)\((.*)\Z", re.DOTALL)
-_DATA_LINE = re.compile(r"^(?=[ \t]*[\[{])", re.MULTILINE)
+_DATA_BEGINS = re.compile(r"(?:^|[:>])[ \t]*(?=[\[{])", re.MULTILINE)
+_LAST_MARK = re.compile(r"\s*(?:</[\w:.\-]{1,40}>|<\|[\w/]{1,40}\|>)\Z")
+_LOOKS = re.compile(
+    r"\"name\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"(?:arguments|parameters|args|input)\""
+    r"|\b\w+\(\s{0,9}\w+\s{0,9}=\s{0,9}[\"'\d\[{]"
+    r"|^\W{0,9}action\W{0,9}:\W{0,9}\w+[\[(]|^\W{0,9}action input\W{0,9}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What most forms of calls have in common, where none of them is read."""
 _MAY_CALL = re.compile(r"[(\[{<]|>>>")
 _TRIES = 50
 """How many lines that begin like JSON are looked at."""
@@ -104,7 +112,7 @@ def looks_like_call(text: str) -> bool:
     said = text.strip()
     if not _MAY_CALL.search(said):
         return False
-    if listed_calls(said) or _LIST_OPENING.match(said):
+    if _LOOKS.search(said) or listed_calls(said) or _LIST_OPENING.match(said):
         return True
     return bool(parse_reply(said).calls) or _marked(said, Tools()).passed > 0
 
@@ -194,12 +202,12 @@ def _offered_calls(body: str, tools: Collection[str]) -> Reply | None:
 
 
 def _at_the_end(body: str, tools: Collection[str]) -> Reply | None:
-    """Prose that ends with a call in JSON on a line of its own."""
-    for opening in islice(_DATA_LINE.finditer(body), _TRIES):
-        piece = body[opening.start() :]
-        calls = _offered_json(piece.strip(), tools)
+    """Prose that ends with a call in JSON, on a line of its own or behind a colon or a tag."""
+    whole = _LAST_MARK.sub("", body)
+    for opening in islice(_DATA_BEGINS.finditer(whole), _TRIES):
+        calls = _offered_json(whole[opening.end() :], tools)
         if calls:
-            return Reply(text=body[: opening.start()].strip(), calls=calls)
+            return Reply(text=whole[: opening.end()].strip(), calls=calls)
     return None
 
 

@@ -292,6 +292,12 @@ WRITERS: dict[str, Callable[[Calls], str]] = {
         "\n",
     ),
     "Functionary 3": each(lambda call: f">>>{call.name}\n{dumped(call.arguments)}"),
+    "Qwen-Agent": each(
+        lambda call: (
+            f"\u273fFUNCTION\u273f: {call.name}\n\u273fARGS\u273f: {dumped(call.arguments)}"
+        ),
+        "\n",
+    ),
     "a name, then JSON": name_first,
     "a tool as a tag": each(tool_tag, "\n"),
     "Harmony": harmony,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from toolshift.core.calls import Call, MalformedCall, malformed_call
 from toolshift.lm.call_texts.format import DECODER, NAME, NEVER, Broken, Format, Found, Text
-from toolshift.lm.call_texts.json_calls import name_in
+from toolshift.lm.call_texts.json_calls import json_calls, name_in
 from toolshift.lm.call_texts.python_calls import calls_from
 from toolshift.lm.call_texts.table import FORMATS, PARTS
 from toolshift.lm.call_texts.tools import Tools
@@ -38,6 +38,8 @@ _UNKNOWN = (
     rf"<{_BAR}[^<>\s]{{0,40}}(?:tool|function|action)[^<>\s]{{0,40}}>",
     r"<[\w:.\-]{0,40}(?:tool|function)[_\-\u2581]?(?:call|use|invoke|request)[\w:.\-]{0,40}"
     r"(?:\s[^<>\n]{0,200})?>",
+    r"<(?:call|use|invoke|execute|run)[_\-](?:tool|function)s?\b[^<>\n]{0,200}>",
+    r"<function\b",
     r"\[[A-Z_]{0,40}(?:TOOL|FUNCTION)[A-Z_]{0,40}\]",
 )
 """Marks that are built like those of known formats."""
@@ -47,14 +49,16 @@ _NO_CALL = re.compile(
 """A mark that ends a call, or stands before something else."""
 _CLOSING = re.compile(
     r"</[^<>\n]{0,60}(?:tool|function|invoke|call|action)[^<>\n]{0,60}>"
-    rf"|<{_BAR}[^<>\n]{{0,60}}(?:end|END|suffix)[^<>\n]{{0,60}}>|\[/[A-Z_]{{1,40}}\]|<\w{{1,40}}\|>"
+    rf"|<{_BAR}(?:/|[^<>\n]{{0,60}}(?:end|END|suffix))[^<>\n]{{0,60}}>|\[/[A-Z_]{{1,40}}\]|<\w{{1,40}}\|>"
 )
 """What ends a call, in a format that is not known or not followed."""
 _BEGINS = re.compile(rf"\s*+(?:{NAME}(?:[(\[]|\s*+[{{<]|\s*?\n)|[{{\[<\"\]])")
 """What tells a call from a word about its mark: a bracket, or a name before one."""
+_STRUCTURE = re.compile(r"[{\[(<]")
 _CUT_OFF = re.compile(rf"\s*+(?:{NAME}\s*+)?[<>\[\]|\uff5c`]{{0,6}}\Z")
 _LEADING = re.compile(rf"\s*+(?:call:|functions\.|function\s)?\s*+({NAME})")
 _NAMED = re.compile(rf"(?:=|\bname=|\btool=)[\"']?({NAME})[\"']?[^<>\n]*>")
+_HERE = re.compile("")
 _TRIES = 50
 """How many broken values of JSON are looked at; a text with more of them is none of JSON."""
 _SHORTEST = 6
@@ -75,7 +79,7 @@ _NEXT_LINE = re.compile(rf"^[ \t]*(?:{_NEXT.pattern})", re.MULTILINE)
 _ANY = [_plain(opening.pattern) for _, opening in _MARKED]
 _IN_A_ROW = rf"(?:(?:{_PARTS})\s*+)+"
 _MASTER = re.compile(
-    r"(?=[<\[\]>`\u25c1]|^|functools|function call)(?:"  # at all other places nothing begins
+    r"(?=[<\[\]>`\u25c1\u273f]|^|functools|function call)(?:"  # at all other places nothing begins
     rf"(?P<thought>^[ \t]*<{_THINKING}>|{'|'.join(map(re.escape, _THOUGHTS))})"
     rf"|(?P<thought_end></{_THINKING}>|\[/THINK\]|\u25c1/think\u25b7)"
     rf"|(?P<mark>{'|'.join((*_ANY, _IN_A_ROW))})"
@@ -85,7 +89,7 @@ _MASTER = re.compile(
     r"|(?P<data>^[ \t]*[\[{]))",
     re.MULTILINE,
 )
-_SIGNS = re.compile(r"[<>\[\]{`\u25c1]")
+_SIGNS = re.compile(r"[<>\[\]{`\u25c1\u273f]")
 """One of these stands in every call behind a mark."""
 _FENCE_END = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
 _FIRST_SIGNS = {
@@ -226,10 +230,14 @@ class _Scanner:
                 continue
             try:
                 found = each.body(self.text, mark, self.tools)
-                if found:
+                while found:
                     end = self._closed(each, found)
                     self.calls += found.calls
-                    return end
+                    mark = _HERE.match(self.said, end)
+                    goes_on = each.body is json_calls and self.text.at(self.text.skip(end), "{")
+                    found = each.body(self.text, mark, self.tools) if mark and goes_on else None
+                    if not found:
+                        return end
             except Broken as broken:
                 return self._broken(each, mark, broken)
         return 0
@@ -287,12 +295,12 @@ class _Scanner:
                 return 0
             if cut_off and self._in_malformed(match.start()):
                 return end
-        elif _NO_CALL.search(mark[0]) or not begins:
+        elif _NO_CALL.search(mark[0]):
             return 0
-        elif not self._offered(mark[0] + piece):
-            self.passed += 1
+        elif not (self._offered(piece) and _STRUCTURE.search(piece)):
+            self.passed += begins
             return 0
-        self.calls.append(malformed_call(self._name(piece or mark[0]), piece.strip()))
+        self.calls.append(malformed_call(self._name(mark[0] + piece), piece.strip()))
         return end
 
     def _in_malformed(self, start: int) -> bool:

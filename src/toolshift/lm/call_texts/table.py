@@ -60,7 +60,12 @@ _NAMED = '{"name": "get_ticket", "arguments": {"ticket_id": "T-31"}}'
 _PYTHON = 'get_ticket(ticket_id="T-31")'
 _PARAMETER = '<parameter name="ticket_id">T-31</parameter>'
 
-_QWEN = Tags(r"<parameter=(?P<key>[^<>\n]+)>", r"</parameter>", r"</function>", in_lines=True)
+_QWEN = Tags(
+    r"<parameter=(?P<key>[^<>\n]+)>",
+    r"</parameter>",
+    r"</function>|</(?:seed:)?tool_call>",
+    in_lines=True,
+)
 _XML = Tags(
     rf"<{_SPACE}parameter\s+name={_QUOTED.format('key')}"
     r"(?:\s+string=[\"'](?P<kind>true|false)[\"'])?[^<>]*>",
@@ -263,7 +268,7 @@ FORMATS: tuple[Format, ...] = (
         f"{_HF}/docs/transformers/chat_extras",
         f"<tool_call>{_PYTHON}</tool_call>",
         r"<tool_calls?>",
-        python_calls,
+        either(python_calls, named(rf"\s*+(?P<name>{NAME})\s*+(?=\{{)")),
         r"</tool_calls?>",
     ),
     _format(
@@ -316,7 +321,7 @@ FORMATS: tuple[Format, ...] = (
         f"{_HF}/microsoft/Phi-4-mini-instruct",
         f"<|tool_call|>[{_NAMED}]<|/tool_call|>",
         r"<\|tool_calls?\|>",
-        json_calls,
+        either(json_calls, python_calls),
         r"<\|/tool_calls?\|>|</\|tool_calls?\|>",
     ),
     _format(
@@ -341,9 +346,9 @@ FORMATS: tuple[Format, ...] = (
         "Gemma 3, Gemini in text",
         "https://www.philschmid.de/gemma-function-calling",
         f"```tool_code\n{_PYTHON}\n```",
-        r"```(?:tool_code|tool_calls?|tool_use|function_calls?)[ \t]*\n",
+        r"```(?:tool_code|tool_calls?|tool_use|function_calls?)[ \t]*\n|<tool_code>",
         either(json_calls, python_calls),
-        r"```",
+        r"```|</tool_code>",
     ),
     _format(
         "FunctionGemma",
@@ -437,6 +442,15 @@ FORMATS: tuple[Format, ...] = (
         named(""),
     ),
     _format(
+        "Qwen-Agent",
+        "Qwen 1.5 and 2, Qwen-Agent",
+        "https://github.com/QwenLM/Qwen-Agent",
+        f"\u273fFUNCTION\u273f: get_ticket\n\u273fARGS\u273f: {_OBJECT}",
+        rf"\u273fFUNCTION\u273f:\s*+(?P<name>{NAME})\s*+\u273fARGS\u273f:",
+        named(""),
+        r"\u273fRESULT\u273f",
+    ),
+    _format(
         "a name, then JSON",
         "GLM 4, and Functionary 3.2 where its mark stands in the prompt",
         f"{_HF}/zai-org/GLM-4-9B-0414",
@@ -494,12 +508,13 @@ PARTS = (
     rf"{_WRAPPER}",
     rf"<{_DSML}(?:\w*\Z|invoke\b[^<>]*>?)",
     r"<(?:[\w-]+:)?invoke\b[^<>]*>?",
-    r"<function=[^<>]*>?",
+    rf"<function=(?:{NAME}>?)?",
     rf"{_M3}<(?:\w*\Z|(?:tool_call|invoke)\b[^<>]*>?)",
     r"<\|open\|>(?:tools|call)\b[^<>]*(?:<\|sep\|>)?",
     r"<\|tool_calls_section_begin\|>",
     r"<\|tool_call_begin\|>",
     r"<\|action_start\|>",
+    r"\u273fFUNCTION\u273f:",
     r"<\|recipient\|>(?!\s*+all\b)",
 )
 """Parts of the marks above: what follows them is meant as a call, whole or not."""

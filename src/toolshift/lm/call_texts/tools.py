@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.calls import is_json
+from toolshift.lm.call_texts.python_values import Malformed, read_value
 
 _LITERALS = {"True": True, "False": False, "None": None}
 _DEEPEST = 8
@@ -77,9 +78,17 @@ def value_in(text: str) -> Any:
     stripped = text.strip()
     if stripped in _LITERALS:
         return _LITERALS[stripped]
-    if stripped.startswith('"') or not is_json(stripped):
+    if stripped.startswith('"'):
         return text
-    return msgspec.json.decode(stripped)
+    if is_json(stripped):
+        return msgspec.json.decode(stripped)
+    if stripped.startswith(("[", "{")):
+        try:
+            value, end = read_value(stripped, 0)
+        except Malformed:
+            return text
+        return value if end == len(stripped) else text
+    return text
 
 
 def _kind(value: Any) -> str:
