@@ -53,6 +53,7 @@ _DATA_BEGINS = re.compile(r"(?:^|[:>])[ \t]*(?=[\[{])", re.MULTILINE)
 _LAST_MARK = re.compile(r"\s*(?:</[\w:.\-]{1,40}>|<\|[\w/]{1,40}\|>)\Z")
 _LOOKS = re.compile(
     r"\"name\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"(?:arguments|parameters|args|input)\""
+    r"|^(?:call:|functions\.)?\w+(?::\d+)?\{\s?\"?\w+\"?:|^function ?\w+\s?\n?```json"
     r"|\b\w+\(\s{0,9}\w+\s{0,9}=\s{0,9}[\"'\d\[{]"
     r"|^\W{0,9}action\W{0,9}:\W{0,9}\w+[\[(]|^\W{0,9}action input\W{0,9}:",
     re.IGNORECASE | re.MULTILINE,

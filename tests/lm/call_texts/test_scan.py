@@ -222,6 +222,36 @@ READ = {
         'I look it up.\n\n{"name": "get_ticket", "parameters": {"ticket_id": "T-31"}}',
         [T31],
     ),
+    "Kimi, its marks dropped": (
+        'functions.get_ticket:0{"ticket_id": "T-31"}functions.get_ticket:1{"ticket_id": "T-32"}',
+        [T31, T32],
+    ),
+    "DeepSeek V3, its marks dropped": (
+        'I look.\nfunctionget_ticket\n```json\n{"ticket_id": "T-31"}\n```',
+        [T31],
+    ),
+    "DeepSeek V3.1 or Mistral, their marks dropped": ('get_ticket{"ticket_id": "T-31"}', [T31]),
+    "Gemma 4, its marks and quotes dropped": (
+        "call:get_ticket{ticket_id:T-31}call:list_tickets{limit:5,open:true}",
+        [T31, LIST],
+    ),
+    "Qwen3-Coder, the end of the function missing": (
+        "<tool_call>\n<function=get_ticket>\n<parameter=ticket_id>\nT-31\n</parameter>\n</tool_call>",
+        [T31],
+    ),
+    "Hermes, tags lost between calls": (
+        '<tool_call>{"name": "get_ticket", "arguments": {"ticket_id": "T-31"}}</tool_call>\n'
+        '{"name": "get_ticket", "arguments": {"ticket_id": "T-32"}}</tool_call>',
+        [T31, T32],
+    ),
+    "JSON behind a label": (
+        'TOOL_CALL: {"name": "get_ticket", "arguments": {"ticket_id": "T-31"}}',
+        [T31],
+    ),
+    "JSON in tags of another use": (
+        '<tools>{"name": "get_ticket", "arguments": {"ticket_id": "T-31"}}</tools>',
+        [T31],
+    ),
     "Harmony, a token in a value": (
         "<|channel|>commentary to=functions.final_answer <|constrain|>json<|message|>"
         '{"answer": "It ends with <|call|> or <|end|>."}<|call|>',

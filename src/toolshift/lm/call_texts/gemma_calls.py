@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 from toolshift.core.calls import read_call
 from toolshift.lm.call_texts.format import DECODER, Broken, Found, Text
@@ -23,15 +25,31 @@ def gemma_calls(text: Text, mark: re.Match[str], tools: Tools) -> Found | None:
     head = _HEAD.match(text.text, mark.end())
     if head is None:
         return None
-    name = tools.own(head["name"], "functions.")
+    return _members_of(text, head.end(), tools.own(head["name"], "functions."), tools)
+
+
+def after_name(text: Text, mark: re.Match[str], tools: Tools) -> Found | None:
+    """The same behind a mark that names the tool, where a server has dropped marks and quotes."""
+    if text.at(text.skip(mark.end() + 1), '"}'):  # it is JSON
+        return None
+    return _members_of(text, mark.end() + 1, mark["name"], tools)
+
+
+def _members_of(text: Text, position: int, name: str, tools: Tools) -> Found:
     try:
-        arguments, end = _items(text, head.end(), "}", 0)
+        arguments, end = _items(text, position, "}", 0, partial(tools.value, name))
     except Broken:
         raise Broken(name) from None
-    return Found((read_call(name, arguments, text=text.text[head.end() - 1 : end]),), end)
+    return Found((read_call(name, arguments, text=text.text[position - 1 : end]),), end)
 
 
-def _items(text: Text, position: int, closing: str, depth: int) -> tuple[Any, int]:
+def _untyped(_: str, text: str) -> Any:
+    return value_in(text)
+
+
+def _items(
+    text: Text, position: int, closing: str, depth: int, typed: Callable[[str, str], Any]
+) -> tuple[Any, int]:
     """The members of an object, or the values of a list, up to its bracket."""
     keys: list[str] = []
     values: list[Any] = []
@@ -51,7 +69,15 @@ def _items(text: Text, position: int, closing: str, depth: int) -> tuple[Any, in
             keys.append(key["quoted"] if key["bare"] is None else key["bare"].strip())
             position = text.skip(key.end())
         value, position = _value(text, position, depth)
+        if isinstance(value, _Bare):
+            value = typed(keys[-1] if keys else "", value.text)
         values.append(value)
+
+
+class _Bare(NamedTuple):
+    """A value without quotes."""
+
+    text: str
 
 
 def _value(text: Text, position: int, depth: int) -> tuple[Any, int]:
@@ -62,7 +88,7 @@ def _value(text: Text, position: int, depth: int) -> tuple[Any, int]:
         return _quoted(text, quote)
     if text.at(position, "{["):
         closing = "}" if text.at(position, "{") else "]"
-        return _items(text, position + 1, closing, depth + 1)
+        return _items(text, position + 1, closing, depth + 1, _untyped)
     if text.at(position, '"'):
         try:
             return DECODER.raw_decode(text.text, position)
@@ -71,7 +97,7 @@ def _value(text: Text, position: int, depth: int) -> tuple[Any, int]:
     bare = _BARE.match(text.text, position)
     if bare is None or not text.at(bare.end(), ",}]"):
         raise Broken
-    return value_in(bare[0].strip()), bare.end()
+    return _Bare(bare[0].strip()), bare.end()
 
 
 def _quoted(text: Text, quote: re.Match[str]) -> tuple[str, int]:

@@ -79,7 +79,7 @@ _NEXT_LINE = re.compile(rf"^[ \t]*(?:{_NEXT.pattern})", re.MULTILINE)
 _ANY = [_plain(opening.pattern) for _, opening in _MARKED]
 _IN_A_ROW = rf"(?:(?:{_PARTS})\s*+)+"
 _MASTER = re.compile(
-    r"(?=[<\[\]>`\u25c1\u273f]|^|functools|function call)(?:"  # at all other places nothing begins
+    r"(?=[<\[\]>`\u25c1\u273f]|^|(?<=\})|functools|function call)(?:"  # nothing begins elsewhere
     rf"(?P<thought>^[ \t]*<{_THINKING}>|{'|'.join(map(re.escape, _THOUGHTS))})"
     rf"|(?P<thought_end></{_THINKING}>|\[/THINK\]|\u25c1/think\u25b7)"
     rf"|(?P<mark>{'|'.join((*_ANY, _IN_A_ROW))})"
@@ -247,10 +247,10 @@ class _Scanner:
         following = self.text.skip(found.end)
         closing = of.closing.match(self.said, following)
         end = closing.end() if closing else found.end
-        if not closing and of.closing is not NEVER and not self._ends(found.end, following):
-            raise Broken(found.calls[0].name if found.calls else "")
-        if not closing and self.text.at(following, "]})"):
-            raise Broken(found.calls[0].name if found.calls else "")
+        if not closing and of.sure:
+            ends = of.closing is NEVER or self._ends(found.end, following)
+            if not ends or self.text.at(following, "]})"):
+                raise Broken(found.calls[0].name if found.calls else "")
         turn_end = _TURN_END.match(self.said, self.text.skip(end))
         return turn_end.end() if turn_end else end
 

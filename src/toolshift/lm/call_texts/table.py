@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from toolshift.lm.call_texts.format import NAME, NEVER, Body, Format, Found, Text, either, offered
-from toolshift.lm.call_texts.gemma_calls import gemma_calls
+from toolshift.lm.call_texts.gemma_calls import after_name, gemma_calls
 from toolshift.lm.call_texts.json_calls import json_calls, named
 from toolshift.lm.call_texts.python_calls import python_calls
 from toolshift.lm.call_texts.tagged_calls import Tags, nested, own_tags, tagged, tool_tags
@@ -452,11 +452,13 @@ FORMATS: tuple[Format, ...] = (
     ),
     _format(
         "a name, then JSON",
-        "GLM 4, and Functionary 3.2 where its mark stands in the prompt",
+        "GLM 4; Kimi, Mistral, DeepSeek, Functionary and Gemma where a server drops special tokens",
         f"{_HF}/zai-org/GLM-4-9B-0414",
         f"get_ticket\n{_OBJECT}",
-        rf"\A(?P<name>{NAME})[ \t]*+\n(?=\s*+\{{)",
-        offered(named("")),
+        r"(?:^|(?<=\}))(?:call:|functions\.|function[ \t]?(?=\w+\s*+```))?"
+        r"(?P<name>\w[\w.\-/$]*+)(?::\d+)?\s*+(?:```(?:json)?\s*+)?(?=\{)",
+        offered(either(after_name, named(""))),
+        r"```",
         sure=False,
     ),
     _format(
