@@ -133,7 +133,7 @@ class LocalAgent:
         return [replies[index] for index in range(len(turns))]
 
     def _read(self, text: str, tokens: Sequence[int], turn: Turn) -> Reply:
-        """The reply that a text is; the marks of many templates are special tokens, left out of it."""
+        """The reply that a text is; marks of templates are special tokens, which it leaves out."""
         read = parse_reply(text, self.layout, turn.tools)
         if read.calls:
             return read

@@ -279,6 +279,7 @@ PROSE = {
     "a tag of HTML": "Use <b>bold</b> and <list_items>x</list_items> here.",
     "a list": "The tools are [get_ticket, list_tickets].",
     "a result": "<tool_response>\n{'name': 'get_ticket'}\n</tool_response>",
+    "a word that begins like a mark": "I used the function",
     "an answer in a tag": "<final_answer>Aurora</final_answer>",
 }
 
@@ -353,6 +354,13 @@ def test_what_is_meant_as_a_call_and_not_read_is_a_malformed_call_of_that_tool(c
     (call,) = read(text)
     assert isinstance(call, MalformedCall)
     assert call.name == name
+
+
+@pytest.mark.parametrize(
+    "record", ['{"status": "open"}', '{"name": "Dune"}', '{"name": "x", "a": {']
+)
+def test_a_record_behind_a_call_is_no_further_call(record: str) -> None:
+    assert read(f"{EXAMPLE}\n{record}") == [T31]
 
 
 def test_calls_before_a_broken_one_are_kept() -> None:

@@ -58,6 +58,7 @@ _STRUCTURE = re.compile(r"[{\[(<]")
 _CUT_OFF = re.compile(rf"\s*+(?:{NAME}\s*+)?[<>\[\]|\uff5c`]{{0,6}}\Z")
 _LEADING = re.compile(rf"\s*+(?:call:|functions\.|function\s)?\s*+({NAME})")
 _NAMED = re.compile(rf"(?:=|\bname=|\btool=)[\"']?({NAME})[\"']?[^<>\n]*>")
+_GIVES = re.compile(r"\s*+\[?\s*+\{[^{}]*\"(?:arguments|parameters)\"\s*+:")
 _HERE = re.compile("")
 _TRIES = 50
 """How many broken values of JSON are looked at; a text with more of them is none of JSON."""
@@ -95,7 +96,8 @@ _FENCE_END = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
 _FIRST_SIGNS = {
     sign
     for each, _ in _MARKED
-    if _NEXT.match(sign := re.split(r"get_ticket|\n|\{|(?<=\]) ", each.example, maxsplit=1)[0])
+    if not each.example[0].isalpha()
+    and _NEXT.match(sign := re.split(r"get_ticket|\n|\{|(?<=\]) ", each.example, maxsplit=1)[0])
 }
 """How the marks begin."""
 
@@ -230,17 +232,27 @@ class _Scanner:
                 continue
             try:
                 found = each.body(self.text, mark, self.tools)
-                while found:
-                    end = self._closed(each, found)
-                    self.calls += found.calls
-                    mark = _HERE.match(self.said, end)
-                    goes_on = each.body is json_calls and self.text.at(self.text.skip(end), "{")
-                    found = each.body(self.text, mark, self.tools) if mark and goes_on else None
-                    if not found:
-                        return end
+                if found is None:
+                    continue
+                end = self._closed(each, found)
             except Broken as broken:
                 return self._broken(each, mark, broken)
+            self.calls += found.calls
+            return self._further(each, end) if each.body is json_calls else end
         return 0
+
+    def _further(self, of: Format, end: int) -> int:
+        """Takes calls in JSON before which the mark was lost; returns where the last one ends."""
+        while (here := _HERE.match(self.said, end)) and _GIVES.match(self.said, end):
+            try:
+                found = json_calls(self.text, here, self.tools)
+                if found is None:
+                    break
+                end = self._closed(of, found)
+            except Broken:
+                break
+            self.calls += found.calls
+        return end
 
     def _closed(self, of: Format, found: Found) -> int:
         """Where a call ends; it raises `Broken` where something else stands in its end's place."""
