@@ -113,7 +113,8 @@ def looks_like_call(text: str) -> bool:
     said = text.strip()
     if not _MAY_CALL.search(said):
         return False
-    if _LOOKS.search(said) or listed_calls(said) or _LIST_OPENING.match(said):
+    spoken = without_thoughts(for_the_user(said))
+    if _LOOKS.search(spoken) or listed_calls(said) or _LIST_OPENING.match(said):
         return True
     return bool(parse_reply(said).calls) or _marked(said, Tools()).passed > 0
 

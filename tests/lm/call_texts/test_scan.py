@@ -280,6 +280,7 @@ PROSE = {
     "a list": "The tools are [get_ticket, list_tickets].",
     "a result": "<tool_response>\n{'name': 'get_ticket'}\n</tool_response>",
     "a word that begins like a mark": "I used the function",
+    "a thought of a call": f"<think>\nPerhaps {EXAMPLE[11:-12]}?\n</think>\nThe ticket is open.",
     "an answer in a tag": "<final_answer>Aurora</final_answer>",
 }
 
