@@ -98,7 +98,7 @@ def test_the_example_of_a_format_is_the_call_that_it_says(each: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(calls=CALLS)
 def test_what_is_written_is_read(name: str, calls: list[ToolCall]) -> None:
     calls = calls[:1] if name in ONE else calls
@@ -137,7 +137,7 @@ def test_where_a_mark_has_begun_a_text_that_is_cut_off_is_no_prose(name: str) ->
         assert parse_reply(text[:length], tools=TOOLS).calls, text[:length]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from([each.example for each in FORMATS]), max_size=4), st.data())
 def test_pieces_of_formats_in_any_order_never_fail(pieces: list[str], data: st.DataObject) -> None:
     text = "".join(piece[: data.draw(st.integers(0, len(piece)))] for piece in pieces)
