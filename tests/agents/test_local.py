@@ -463,3 +463,29 @@ def test_settings_say_what_was_run_without_a_path(tiny):
     )
     assert describe(Contestant(agent))["settings"] == settings
     assert str(tiny.parent) not in str(describe(Contestant(agent)))
+
+
+class SpecialTokens:
+    """A tokenizer whose marks of calls are special tokens."""
+
+    def __init__(self, marked: str, bare: str) -> None:
+        self.texts = {True: bare, False: marked}
+
+    def decode(self, _: object, skip_special_tokens: bool) -> str:
+        return self.texts[skip_special_tokens]
+
+
+@pytest.mark.parametrize(
+    ("marked", "bare", "called"),
+    [
+        ('<|tool_call>call:ask_user{question:<|"|>{5}<|"|>}<tool_call|><turn|>', "x{5}", "{5}"),
+        ('ask_user(question="Which?")<|im_end|>', 'ask_user(question="Which?")', "Which?"),
+        ("It is 5.<|im_end|>", "It is 5.", ""),
+    ],
+)
+def test_calls_in_special_tokens_are_read(marked, bare, called):
+    agent = object.__new__(LocalAgent)
+    agent.layout, agent._tokenizer = "description-first", SpecialTokens(marked, bare)
+    reply = agent._read(bare, [1], Turn([], PROTOCOL_TOOLS))
+    assert [call.arguments for call in reply.calls] == ([{"question": called}] if called else [])
+    assert called or reply.text == bare

@@ -8,6 +8,7 @@ import pytest
 
 from toolshift.data.formats import FORMATS
 from toolshift.data.written_calls import calls_in_text
+from toolshift.lm.call_texts.table import FORMATS as FORMS
 
 TOOL = {"type": "function", "function": {"name": "get_rate", "parameters": {"type": "object"}}}
 CALL = {"type": "function", "id": "1", "function": {"name": "get_rate", "arguments": "{}"}}
@@ -23,6 +24,7 @@ WRITTEN = [
     'get_rate(base="USD")',
     '[get_rate(base="USD")]',
     'Action: get_rate\nAction Input: {"base": "USD"}',
+    *(each.example.replace("get_ticket", "get_rate") for each in FORMS),
 ]
 
 
@@ -40,7 +42,14 @@ def test_calls_in_any_form_that_models_write_are_seen(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "The rate is 0.91.", "I asked get_rate for it.", '{"rate": 0.91}', "Is f(x) = 2?"],
+    [
+        "",
+        "Calls stand between <tool_call> and </tool_call>.",
+        "The rate is 0.91.",
+        "I asked get_rate for it.",
+        '{"rate": 0.91}',
+        "Is f(x) = 2?",
+    ],
 )
 def test_what_only_speaks_of_tools_is_no_call(text: str) -> None:
     assert not said(text)

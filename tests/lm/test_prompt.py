@@ -240,12 +240,13 @@ def test_a_record_with_a_name_is_no_call(text):
     [
         "{'name': 'f', 'arguments': {'a': 'x'}}",
         '{"name": "f", "arguments": {"a": "x"}',
-        "<function=f>\n<parameter=a>\nx\n</parameter>\n</function>",
+        '{"name": "f", "arguments": {"a": "x"}}}',
+        '{"name": "f", "arguments": ["x"]}',
     ],
 )
 def test_what_stands_in_tags_and_cannot_be_read_is_a_malformed_call(piece):
     (call,) = parse_reply(f"I look.\n<tool_call>\n{piece}\n</tool_call>").calls
-    assert call == MalformedCall("f" if '"name"' in piece else "", piece)
+    assert call == MalformedCall("f", piece)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +352,6 @@ def test_calls_over_several_lines_and_one_a_line() -> None:
     assert parse_reply(f"{line}\n{line}").calls == (CALLED, CALLED)
 
 
-def test_what_claude_writes_is_a_malformed_call_that_it_hears_of() -> None:
+def test_what_claude_writes_is_a_call() -> None:
     piece = '<invoke name="f"><parameter name="a">x</parameter></invoke>'
-    (call,) = parse_reply(f"<function_calls>{piece}</function_calls>").calls
-    assert call == MalformedCall("", piece)
+    assert parse_reply(f"<function_calls>{piece}</function_calls>").calls == (CALLED,)

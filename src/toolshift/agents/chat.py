@@ -31,7 +31,7 @@ from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.chat import CHAT
 from toolshift.dialects.form import Answer, Body, Dialect, Request
-from toolshift.lm.parse_reply import has_marked_call, names_of, parse_reply
+from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ class ChatAgent:
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
         elif self.protocol == "text" and not message.get("tool_calls"):  # some servers read them
-            reply = Reply.of(self._parse(text, self.layout, names_of(turn.tools)))
+            reply = Reply.of(self._parse(text, self.layout, turn.tools))
         else:
             try:
                 for call in message.get("tool_calls") or ():
@@ -364,7 +364,7 @@ class ChatAgent:
             except (AttributeError, KeyError, TypeError) as odd:
                 said = self._strike(f"tool calls of an unknown form: {odd!r}")[:300]
                 raise _Setback(said, billed=True) from None
-            self._warn_of_unread_calls(turn, reply)
+            reply = self._with_written_calls(turn, reply)
         whole = reply.calls and all(isinstance(call, ToolCall) for call in reply.calls)
         if answer.reason == "length" and not whole and not reply.failure:
             why = "the reply was cut off at the token limit; raise --max-tokens"
@@ -380,14 +380,18 @@ class ChatAgent:
                 stacklevel=3,
             )
 
-    def _warn_of_unread_calls(self, turn: Turn, reply: Reply) -> None:
-        if turn.tools and not reply.calls and has_marked_call(reply.text):
-            warnings.warn(
-                f"{self.model} wrote a tool call that the server at {self._place} handed on as "
-                "text, so it counts as an answer. Start the server with the parser of this model's "
-                "tool calls, or use protocol='text'.",
-                stacklevel=4,
-            )
+    def _with_written_calls(self, turn: Turn, reply: Reply) -> Reply:
+        """The reply with the calls that its server has handed on as text, if it has no others."""
+        if not turn.tools or reply.calls or not has_marked_call(reply.text):
+            return reply
+        warnings.warn(
+            f"{self.model} writes its tool calls as text, and the server at {self._place} hands "
+            "them on so: they are read here. Other clients need a server that is started with the "
+            "parser of this model's tool calls.",
+            stacklevel=4,
+        )
+        read = self._parse(reply.text, self.layout, turn.tools)
+        return Reply.of(msgspec.structs.replace(reply, text=read.text, calls=read.calls))
 
 
 class _Chat(AgentKind):

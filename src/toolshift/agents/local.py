@@ -13,7 +13,7 @@ from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.device import SIZES, device
 from toolshift.lm.grammar import CallConstraint, Vocabulary
 from toolshift.lm.inference import decoder_of, load_model, stop_tokens
-from toolshift.lm.parse_reply import names_of, parse_reply
+from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import LAYOUTS, Layout, to_plain_messages
 
 Decoding = Literal["free", "constrained"]
@@ -128,9 +128,18 @@ class LocalAgent:
                 if constraints is not None and len(made[place]) == self.max_new_tokens:
                     text += constraints[place].ending()
                 usage = Usage(len(prompts[index]), len(made[place]))
-                read = parse_reply(text, self.layout, names_of(turns[index].tools))
+                read = self._read(text, made[place], turns[index])
                 replies[index] = Reply(text=read.text, calls=read.calls, usage=usage)
         return [replies[index] for index in range(len(turns))]
+
+    def _read(self, text: str, tokens: Sequence[int], turn: Turn) -> Reply:
+        """The reply that a text is; marks of templates are special tokens, which it leaves out."""
+        read = parse_reply(text, self.layout, turn.tools)
+        if read.calls:
+            return read
+        whole = self._tokenizer.decode(tokens, skip_special_tokens=False)
+        marked = has_marked_call(whole)
+        return parse_reply(whole, self.layout, turn.tools) if marked else read
 
     def release(self) -> None:
         """Frees what was kept between turns: other models may follow in the same process."""

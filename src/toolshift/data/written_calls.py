@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from toolshift.core.calls import ToolCall
 from toolshift.data.conversation import Conversation
 from toolshift.lm.parse_reply import has_marked_call, parse_reply
@@ -16,17 +19,17 @@ def calls_in_text(conversation: Conversation) -> bool:
     """Whether a conversation has no calls but those that its assistant writes as text."""
     if any(said.calls for said in conversation.messages):
         return False
-    names = {str(tool.function.get("name")) for tool in conversation.tools}
+    tools = {str(tool.function.get("name")): tool.function for tool in conversation.tools}
     return any(
-        _calls(said.text, names) for said in conversation.messages if said.role == "assistant"
+        _calls(said.text, tools) for said in conversation.messages if said.role == "assistant"
     )
 
 
-def _calls(text: str, names: set[str]) -> bool:
+def _calls(text: str, tools: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether a text has a call that a server should have read."""
     if has_marked_call(text):
         return True
-    if not any(name in text for name in names):
+    if not any(name in text for name in tools):
         return False
-    found = parse_reply(text, tools=names).calls
-    return any(isinstance(call, ToolCall) and call.name in names for call in found)
+    found = parse_reply(text, tools=tools.values()).calls
+    return any(isinstance(call, ToolCall) and call.name in tools for call in found)

@@ -52,6 +52,20 @@ class Judged(msgspec.Struct, frozen=True):
     failed: int
 
 
+class UnreadCalls(msgspec.Struct, frozen=True):
+    """Replies that look like a tool call, and were read as prose because no call was read in them.
+
+    Attributes:
+        replies: how many.
+        episodes: that have some.
+        example: one of these, to open.
+    """
+
+    replies: int
+    episodes: int
+    example: str
+
+
 class AgentReport(msgspec.Struct, frozen=True):
     """The results of one agent.
 
@@ -64,6 +78,7 @@ class AgentReport(msgspec.Struct, frozen=True):
         noise_floor: the drop of the placebo arm.
         crashed: the episodes that its own code ended; None where there is none.
         judged: what a judge read of its prose; None where none was asked.
+        unread: its replies that look like a tool call that was not read; None where there is none.
     """
 
     name: str
@@ -90,6 +105,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     cost: float
     crashed: Crashes | None = None
     judged: Judged | None = None
+    unread: UnreadCalls | None = None
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -268,6 +284,7 @@ def _about(about: dict[str, Any], episodes: Episodes, planned: int) -> AgentRepo
         cost=round(sum(rows["cost"].tolist()), 6),
         crashed=crashed,
         judged=_judged(episodes.judges),
+        unread=_unread(rows, episodes.unread),
     )
 
 
@@ -275,6 +292,13 @@ def _judged(counts: Counter[str]) -> Judged | None:
     failed = sum(count for judge, count in counts.items() if judge.endswith(FAILED))
     names = sorted({judge.removesuffix(FAILED) for judge in counts})
     return Judged(", ".join(names), counts.total() - failed, failed) if counts else None
+
+
+def _unread(rows: Rows, replies: Mapping[int, int]) -> UnreadCalls | None:
+    if not replies:
+        return None
+    example = rows["episode"][rows["place"] == min(replies)][0]
+    return UnreadCalls(sum(replies.values()), len(replies), str(example))
 
 
 def _crashed(rows: Rows, broke: Mapping[int, str]) -> Crashes | None:

@@ -21,6 +21,7 @@ from toolshift.core.message import Usage
 from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
+from toolshift.lm.parse_reply import looks_like_call
 from toolshift.runs.cell import Cell, Stack
 from toolshift.runs.run_folder import Reading, Record
 
@@ -63,6 +64,7 @@ class Scored(msgspec.Struct, frozen=True):
     reading: Reading = Reading()
     broke: str = ""
     judges: tuple[str, ...] = ()
+    unread: int = 0
 
     @classmethod
     def of(cls, record: Record, cell: Cell) -> Scored:
@@ -70,7 +72,13 @@ class Scored(msgspec.Struct, frozen=True):
         ended = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
         broke = record.steps[-1].said if ended and record.steps else ""
         judges = tuple(step.judge for step in record.steps if step.judge)
-        return cls(record.episode, cell, record.grade, record.usage, record.reading, broke, judges)
+        known = (record.episode, cell, record.grade, record.usage, record.reading)
+        return cls(*known, broke, judges, unread_calls(record))
+
+
+def unread_calls(record: Record) -> int:
+    """How many replies of an episode were read as prose and look like a tool call."""
+    return sum(step.prose and looks_like_call(step.said) for step in record.steps)
 
 
 class Scenes:
@@ -137,12 +145,14 @@ class Episodes:
         broke: what was said last where the agent's code, or a shift's, broke down, by the place of
             the cell.
         judges: how many messages each judge of prose read.
+        unread: how many replies look like a call and were read as prose, by the place of the cell.
     """
 
     def __init__(self, scenes: Scenes) -> None:
         self.scenes = scenes
         self.broke: dict[int, str] = {}
         self.judges: Counter[str] = Counter()
+        self.unread: dict[int, int] = {}
         self._in_broken_shifts: list[int] = []
         self._causes: dict[str, int] = {}
         self._blocks: list[Rows] = []
@@ -165,6 +175,8 @@ class Episodes:
         if grade.cause == BROKEN_SHIFT or grade.end == "crashed":
             self.broke[place] = row.broke
         self.judges.update(row.judges)
+        if row.unread:
+            self.unread[place] = row.unread
         self._new.append(
             (
                 place,

@@ -8,16 +8,17 @@ call has a recipient, `to=functions.NAME`. Decoders that leave special tokens ou
 
 from __future__ import annotations
 
+import json
 import re
 
 import msgspec
 
-_MESSAGE = re.compile(
-    r"(?:<\|start\|>([^<]{0,200}))?<\|channel\|>([^<]{0,200})(?:<\|constrain\|>[^<]{0,40})?<\|"
-    r"message\|>"
-    r"(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
-    re.DOTALL,
+_HEADER = re.compile(
+    r"(?:<\|start\|>([^<]{0,200}))?<\|channel\|>([^<]{0,200})(?:<\|constrain\|>[^<]{0,40})?"
+    r"(?:(<\|message\|>)|(?:<[^<>]{0,12})?\Z)"
 )
+_NEXT = re.compile(r"<\|(?:end|return|call|start|channel)\|>|\Z")
+_DECODER = json.JSONDecoder()
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)")
 _BARE = re.compile(r"\A(?:analysis(?=[A-Z\"'*(])|commentary(?= to=functions\.))")
 _BARE_NEXT = re.compile(
@@ -43,17 +44,36 @@ def messages_of(text: str) -> list[Message]:
     """The messages of a reply in Harmony."""
     if "<|channel|>" not in text:
         text = _with_tags(text)
-    opening = _MESSAGE.search(text) if "<|message|>" in text else None
+    opening = _HEADER.search(text)
     before = text[: opening.start()].strip() if opening else "none"
     if before and not before.endswith("<|end|>"):  # it quotes such a message
         return []
-    messages = []
-    for role, channel, content in _MESSAGE.findall(text):
-        to = _RECIPIENT.search(f"{channel} {role}")
+    messages: list[Message] = []
+    while opening:
+        role, channel, whole = opening.groups()
+        to = _RECIPIENT.search(f"{channel} {role or ''}")
         name = to[1].removeprefix("functions.") if to else ""
+        name = "" if name in ("user", "all") else name
         first = channel.split()[0] if channel.split() else ""
-        messages.append(Message(first, "" if name in ("user", "all") else name, content.strip()))
+        end = _end_of(text, opening.end(), bool(name))
+        if whole or name:
+            messages.append(Message(first, name, text[opening.end() : end].strip()))
+        opening = _HEADER.search(text, end)
     return messages
+
+
+def _end_of(text: str, start: int, called: bool) -> int:
+    """Where the content of a message ends; a token within the arguments of a call is none."""
+    if called:
+        begin = len(text) - len(text[start:].lstrip())
+        try:
+            end = _DECODER.raw_decode(text, begin)[1]
+        except (ValueError, RecursionError):
+            end = -1
+        if end >= 0 and re.compile(rf"\s*(?:{_NEXT.pattern})").match(text, end):
+            return end
+    following = _NEXT.search(text, start)
+    return following.start() if following else len(text)
 
 
 def for_the_user(text: str) -> str:

@@ -30,7 +30,7 @@ from toolshift.report.tables import (
     row_of,
     shift_table,
 )
-from toolshift.report.words import judged_in_words, marks_of
+from toolshift.report.words import judged_in_words, marks_of, unread_in_words
 
 MAX_DETAILED = 3
 LEGEND = (
@@ -67,6 +67,10 @@ def print_report(
     console.print(_headline(report))
     for line in left_out(report):
         console.print(Text(visible(line)))
+    for each in agents:
+        if each.unread:
+            said = _of_run(unread_in_words(each.unread), run)
+            console.print(Text(visible(f"{each.name}: {said}.")))
     if not agents:
         console.print("No episode has been run.")
         return

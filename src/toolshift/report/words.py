@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolshift.core.scene import Outcome
 from toolshift.episode.grade import Grade
-from toolshift.measure.report import AgentReport, Judged
+from toolshift.measure.report import AgentReport, Judged, UnreadCalls
 
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
@@ -47,6 +47,16 @@ def marks_of(each: AgentReport) -> str:
     """What labels the results of an agent: a constraint on decoding, a judge; "" for neither."""
     judged = f"prose read by {each.judged.judge}" if each.judged else ""
     return ", ".join(mark for mark in (each.decoding, judged) if mark)
+
+
+def unread_in_words(unread: UnreadCalls) -> str:
+    """How many replies look like calls that were not read, and what to do."""
+    holds = "replies hold" if unread.replies != 1 else "reply holds"
+    return (
+        f"{unread.replies} {holds} what looks like a tool call in a form that is not read, and "
+        f"counted as prose. See one: toolshift trace RUN {unread.example}. If it is a call: start "
+        "the server with the parser of this model's calls, or use --protocol text"
+    )
 
 
 def judged_in_words(judged: Judged) -> str:

@@ -132,6 +132,9 @@ def sureness(each: AgentReport) -> list[tuple[str, str]]:
         said.append(("Trials that disagree", share(each.everything.flip_rate)))
     if each.crashed:
         said.append(("Its own code broke down", f"in {each.crashed.episodes:,} episodes"))
+    if each.unread:
+        found = f"{each.unread.replies:,}, counted as prose (episode {shown(each.unread.example)})"
+        said.append(("Replies with what looks like a tool call that was not read", found))
     said.append(("Infrastructure errors", f"{each.infrastructure}"))
     if each.everything.void > each.infrastructure or each.everything.void_matters:
         found = kinds(each.everything.void_kinds)
