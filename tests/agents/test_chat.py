@@ -376,11 +376,13 @@ def test_tools_lost_by_the_chat_template_are_noticed(server: ScriptedServer) -> 
         agent_of(server).reply(TURN)
 
 
-def test_a_call_that_the_server_left_in_the_text_is_noticed(server: ScriptedServer) -> None:
+def test_a_call_that_the_server_left_in_the_text_is_read_and_noticed(server: ScriptedServer) -> None:
     left = '<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>'
     server.script = [good(left)]
-    with pytest.warns(UserWarning, match="handed on as text"):
-        assert agent_of(server).reply(TURN).text == left
+    with pytest.warns(UserWarning, match="writes its tool calls as text"):
+        reply = agent_of(server).reply(TURN)
+    assert [(call.name, call.arguments) for call in reply.calls] == [("find", {})]
+    assert reply.text == ""
 
 
 # --- money ---------------------------------------------------------------------------------------
