@@ -13,6 +13,7 @@ from toolshift.cli.parameters import PATH, argument, on_command_line, option, op
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.check import (
+    RULES,
     Verdict,
     bench_of,
     check_determinism,
@@ -141,7 +142,9 @@ def _print(verdicts: list[Verdict], as_json: bool) -> None:
     bad = [verdict for verdict in verdicts if verdict.state != "pass"]
     if bad:
         rows = [[v.subject, v.rule, v.state, v.detail] for v in bad]
-        print_table("", ("", "rule", "", "what"), rows)
+        print_table("", ("checked", "rule", "result", "what is wrong"), rows)
+        broken = sorted({verdict.rule for verdict in bad})
+        say("\nThe rules:\n" + "".join(f"  {rule}  {RULES[rule]}\n" for rule in broken))
     count = {state: sum(v.state == state for v in verdicts) for state in ("pass", "fail")}
     say(
         f"{len(verdicts)} checks: {count['pass']} passed, {count['fail']} failed, "
