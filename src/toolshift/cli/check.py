@@ -33,7 +33,7 @@ class CheckOptions:
 
     Attributes:
         names: worlds and shifts; all of ours where there are none.
-        tasks: of each world; 0 for two of each kind.
+        tasks: of each world; 0 tries two of each kind.
     """
 
     names: Annotated[tuple[str, ...], argument()] = ()

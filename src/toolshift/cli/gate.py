@@ -69,7 +69,7 @@ class GateOptions:
         agent: which agent of `run`, or the spec of the agent to run.
         margin: points that may be lost; None where the sealed plan says it, and so are `by`,
             `max_void` and `inconclusive`.
-        inconclusive: what an inconclusive gate counts as: pass, fail, or None for neither.
+        inconclusive: what an inconclusive gate counts as; None has an exit code of its own.
         seal: a file for the sealed plan of what would be run; nothing is run then.
         plan: the file of the sealed plan that is gated under.
         bundle: an archive of the candidate's failures, which can be replayed elsewhere.

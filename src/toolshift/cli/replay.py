@@ -39,7 +39,7 @@ class ReplayOptions:
     Attributes:
         bundle: an archive of `toolshift gate --bundle`, or a run folder.
         episodes: beginnings of the ids of episodes; all that failed where there are none.
-        sample: how many episodes to draw and play, passed ones too; None for those above.
+        sample: how many episodes to draw and play; where None, `episodes` are played.
         agent: a spec, whose agent meets the scenes afresh; "" to make the recorded calls.
         trust: whether code in the archive may be run.
     """

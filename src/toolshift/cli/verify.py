@@ -60,9 +60,9 @@ class VerifyOptions:
 
     Attributes:
         sources: of the tools as they are; what was locked where empty.
-        calls: what holds the calls that the agent made; "" for nothing.
+        calls: the file or run with the calls that the agent made; may be "".
         fail_on: what counts as drift: a severity and those above it, or recorded calls that break.
-        sarif: a file to write; None for none.
+        sarif: the SARIF file to write; None writes no file.
         agents: specs of agents to run under the drift.
         out: the folder of their run; a new one where None.
     """

@@ -39,12 +39,12 @@ class WatchOptions:
     Attributes:
         stream: a file of JSON lines, or "-" for standard input.
         lock: the tools as they were; the first list of the stream where None.
-        baseline: a stream from when all was well, to learn from; None for none.
+        baseline: a stream from before the problem, to learn from; None learns from no file.
         every: at most one false alarm in so many events, on average.
         learn: calls of a tool, or endings, from which a rate is learned.
-        webhook: an address to which alarms are posted; "" for none.
+        webhook: the address to which alarms are posted; "" posts no alarm.
         headers: "Name: value" for it.
-        metrics_port: the port on which Prometheus is answered; None for none.
+        metrics_port: the port that Prometheus reads from; None opens no port.
     """
 
     stream: Annotated[str, argument(metavar="FILE|-")]

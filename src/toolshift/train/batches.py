@@ -148,7 +148,7 @@ def encode_rows(
     Args:
         rows: with `messages` and `tools`.
         encoder: of the model.
-        most: tokens of the longest row that is kept; 0 for no limit.
+        most: tokens of the longest row that is kept; 0 sets no limit.
         watch: told how many rows are done, and of how many.
 
     Returns:
