@@ -21,7 +21,7 @@ from toolshift.cli.options import (
     ModelOptions,
     Where,
 )
-from toolshift.cli.parameters import argument, option, options_struct
+from toolshift.cli.parameters import argument, given, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
@@ -31,18 +31,17 @@ from toolshift.core.terminal import Progress, console, print_json, print_table, 
 from toolshift.measure.bundle import check_bundle_name, make_bundle, passed_in
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
-    MAX_VOID,
+    ALPHA,
     Family,
     Gate,
+    Rules,
     certain_to_fail,
-    check_options,
+    check_rules,
     in_percent,
     in_points,
     judge,
 )
 from toolshift.measure.sealed import (
-    ALPHA,
-    Rules,
     SealedPlan,
     baseline_breaches,
     candidate_breaches,
@@ -170,7 +169,7 @@ def gate(options: GateOptions) -> None:
     """
     plan = read_plan(options.plan) if options.plan else None
     rules = _rules(options, plan)
-    check_options(rules.margin, rules.by, rules.max_void)
+    check_rules(rules)
     if options.bundle is not None:
         check_bundle_name(options.bundle)
     before = RunFolder.read(options.baseline)
@@ -179,15 +178,7 @@ def gate(options: GateOptions) -> None:
         _seal(before, rules, options)
         return
     after = _candidate(before, rules, plan, options)
-    found = judge(
-        before,
-        after,
-        rules.margin,
-        baseline_agent=baseline,
-        candidate_agent=candidate,
-        by=rules.by,
-        max_void=rules.max_void,
-    )
+    found = judge(before, after, rules, baseline_agent=baseline, candidate_agent=candidate)
     if plan is not None:
         found = under_plan(found, plan, run_breaches(plan, before, after))
     _write(found, after, before, rules, options)
@@ -200,15 +191,9 @@ def gate(options: GateOptions) -> None:
 
 def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
     """How the gate decides; a sealed plan says it, and nothing that is given may differ from it."""
-    given = {
-        "margin": options.margin,
-        "by": options.by,
-        "max_void": options.max_void,
-        "inconclusive": options.inconclusive,
-    }
-    said = {name: value for name, value in given.items() if value is not None}
+    asked = given(options, Rules)
     if plan is not None:
-        for name, value in said.items():
+        for name, value in asked.items():
             if value != getattr(plan.rules, name):
                 raise UsageError(
                     f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
@@ -223,12 +208,7 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
         return plan.rules
     if options.margin is None:
         raise UsageError("--margin is needed: points of accuracy that a release may lose")
-    return Rules(
-        margin=options.margin,
-        by="tier" if options.by is None else options.by,
-        max_void=MAX_VOID if options.max_void is None else options.max_void,
-        inconclusive=options.inconclusive or "",
-    )
+    return Rules(**asked)
 
 
 def _told(value: object) -> object:
@@ -371,7 +351,7 @@ def _ending(before: RunFolder, path: Path, rules: Rules, baseline_agent: str) ->
             return
         looked = done
         after = RunFolder.read(path)
-        if certain_to_fail(before, after, rules.margin, baseline_agent=baseline_agent, by=rules.by):
+        if certain_to_fail(before, after, rules, baseline_agent=baseline_agent):
             raise _CertainError(f"{done} of {total} episodes were run")
 
     return check

@@ -20,7 +20,7 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.drift.lock import read_lock
 from toolshift.drift.sources import read_sources
-from toolshift.measure.gate import Family, check_options, in_percent, in_points
+from toolshift.measure.gate import Family, Rules, check_rules, in_percent, in_points
 from toolshift.retrain.decision import EXIT_CODES
 from toolshift.retrain.retrain import DECISION, MODEL, SHIFT, Asked, retrain
 from toolshift.runs.suite import Selection
@@ -85,7 +85,7 @@ class RetrainOptions(ModelOptions):
 
     def asked(self, release: ShiftFile) -> Asked:
         """What decides the retraining, checked."""
-        check_options(self.margin)
+        check_rules(Rules(self.margin))
         if not 0 < self.alpha <= 1:
             raise UsageError(
                 f"--alpha {self.alpha:g}: the share on the new tools is above 0, and at most 1"
