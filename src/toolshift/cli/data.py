@@ -108,25 +108,6 @@ class DataOptions(TrajectoryOptions):
         raise UsageError(unknown("layout", self.layout or "", LAYOUTS))
 
 
-def data_command(options: DataOptions) -> None:
-    """Writes the rows or their turns, a card beside them, and prints what they are."""
-    mix, layout, out, count = options.mix(), options.written_out(), options.out, options.count
-    check_out(out)
-    with progress("trajectories") as watch:
-        rows = make_rows(mix, count, watch, 0, options.workers, options.executor)
-    warn(check_share(shifted_of(rows), mix, count))
-    written = list(turns_of(rows, layout)) if layout else rows
-    digest = write_rows(written, out)
-    found = statistics(rows)
-    if layout:
-        found = msgspec.structs.replace(found, turns=len(written), layout=layout)
-    write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
-    if options.as_json:
-        print_json({"file": str(out), "sha256": digest, "mix": mix, **msgspec.to_builtins(found)})
-    else:
-        _say_done(options, found, digest)
-
-
 def _say_done(options: DataOptions, found: Statistics, digest: str) -> None:
     for title, counts in (("kinds", found.kinds), ("shifts", found.shifts)):
         if counts:
@@ -160,4 +141,18 @@ def data(options: DataOptions) -> None:
     toolshift data --out static.jsonl
     toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
     """
-    data_command(options)
+    mix, layout, out, count = options.mix(), options.written_out(), options.out, options.count
+    check_out(out)
+    with progress("trajectories") as watch:
+        rows = make_rows(mix, count, watch, 0, options.workers, options.executor)
+    warn(check_share(shifted_of(rows), mix, count))
+    written = list(turns_of(rows, layout)) if layout else rows
+    digest = write_rows(written, out)
+    found = statistics(rows)
+    if layout:
+        found = msgspec.structs.replace(found, turns=len(written), layout=layout)
+    write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
+    if options.as_json:
+        print_json({"file": str(out), "sha256": digest, "mix": mix, **msgspec.to_builtins(found)})
+    else:
+        _say_done(options, found, digest)

@@ -104,17 +104,6 @@ class GrpoOptions(MixOptions, RunOptions):
         return settings
 
 
-def grpo_command(options: GrpoOptions) -> None:
-    """Trains by GRPO in scenes, a share of them shifted."""
-    require_training()
-    settings, mix = options.settings(), options.mix()
-    warn(check_scenes(mix, settings.steps * settings.groups))
-    warn_of_evidence(settings)
-    out = load(GRPO)(mix, settings, options.out, resume=options.start())
-    if first_process():
-        _say_done(out, settings, options.as_json)
-
-
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     record = training_record(out)
     lines = read_curves(out / CURVES)
@@ -155,4 +144,10 @@ def grpo(options: GrpoOptions) -> None:
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
-    grpo_command(options)
+    require_training()
+    settings, mix = options.settings(), options.mix()
+    warn(check_scenes(mix, settings.steps * settings.groups))
+    warn_of_evidence(settings)
+    out = load(GRPO)(mix, settings, options.out, resume=options.start())
+    if first_process():
+        _say_done(out, settings, options.as_json)
