@@ -178,22 +178,22 @@ def gate(options: GateOptions) -> None:
         _seal(before, rules, options)
         return
     after = _candidate(before, rules, plan, options)
-    found = judge(before, after, rules, baseline_agent=baseline, candidate_agent=candidate)
+    verdict = judge(before, after, rules, baseline_agent=baseline, candidate_agent=candidate)
     if plan is not None:
-        found = under_plan(found, plan, run_breaches(plan, before, after))
-    _write(found, after, before, rules, options)
+        verdict = under_plan(verdict, plan, run_breaches(plan, before, after))
+    _write(verdict, after, before, rules, options)
     if options.as_json:
-        print_json(found)
+        print_json(verdict)
     else:
-        _print(found, after.path)
-    sys.exit(found.exit_code(rules.inconclusive))
+        _print(verdict, after.path)
+    sys.exit(verdict.exit_code(rules.inconclusive))
 
 
 def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
     """How the gate decides; a sealed plan says it, and nothing that is given may differ from it."""
-    asked = given(options, Rules)
+    chosen = given(options, Rules)
     if plan is not None:
-        for name, value in asked.items():
+        for name, value in chosen.items():
             if value != getattr(plan.rules, name):
                 raise UsageError(
                     f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
@@ -208,7 +208,7 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
         return plan.rules
     if options.margin is None:
         raise UsageError("--margin is needed: points of accuracy that a release may lose")
-    return Rules(**asked)
+    return Rules(**chosen)
 
 
 def _told(value: object) -> object:
@@ -217,8 +217,8 @@ def _told(value: object) -> object:
 
 def _agents(options: GateOptions) -> tuple[list[Contestant], Judge | None]:
     """The agent to run, and what reads its prose."""
-    those = contestants([options.agent], options.concurrency, **options.model.given())
-    return those, judge_of(options.judge, options.judge_url)
+    agents = contestants([options.agent], options.concurrency, **options.model.given())
+    return agents, judge_of(options.judge, options.judge_url)
 
 
 def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
@@ -231,12 +231,12 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         "--out": options.out, "--junit": options.junit, "--markdown": options.markdown,
         "--bundle": options.bundle, "--early": options.early,
     }  # fmt: skip
-    if said := [name for name, value in later.items() if value]:
-        raise UsageError(f"--seal runs nothing: give {', '.join(said)} to the gate itself, later")
+    if early := [name for name, value in later.items() if value]:
+        raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the gate itself, later")
     assert options.seal is not None
     shifts_as_they_were(before)
-    those, reader = _agents(options)
-    agent = describe(replace(those[0], judge=reader or those[0].judge))
+    agents, reader = _agents(options)
+    agent = describe(replace(agents[0], judge=reader or agents[0].judge))
     plan = seal(before, agent, rules, own_version(), options.baseline_agent)
     save_plan(plan, options.seal)
     if options.as_json:
@@ -295,8 +295,8 @@ def _candidate(
     path = options.out or new_folder("gate")
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
-    those, reader = _agents(options)
-    spec = RunSpec(before.plan, those, path, options.workers, options.executor, reader)
+    agents, reader = _agents(options)
+    spec = RunSpec(before.plan, agents, path, options.workers, options.executor, reader)
     checks = []
     if plan is not None:
         _check_sealed(plan, before, spec.about[0], path)
@@ -305,8 +305,8 @@ def _candidate(
         checks.append(_ending(before, path, rules, _baseline_name(plan, options)))
 
     def check(done: int, total: int) -> None:
-        for each in checks:
-            each(done, total)
+        for verify in checks:
+            verify(done, total)
 
     try:
         run_shown(spec, options.out is not None, check)
@@ -317,14 +317,14 @@ def _candidate(
 
 def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:
     """Checks, before anything is run, that it would be the run that was sealed."""
-    found = baseline_breaches(plan, before)
-    found += candidate_breaches(plan, agent, own_version())
+    breaches = baseline_breaches(plan, before)
+    breaches += candidate_breaches(plan, agent, own_version())
     if not (path / SEALED).exists() and (path / "manifest.json").exists():
-        found.append(f"{path} holds a run that was begun without the plan")
+        breaches.append(f"{path} holds a run that was begun without the plan")
     elif (path / SEALED).exists() and read_plan(path / SEALED).hash != plan.hash:
-        found.append(f"{path} holds a run of another sealed plan")
-    if found:
-        raise UsageError(f"this is not what was sealed as {plan.name}: {'; '.join(found)}")
+        breaches.append(f"{path} holds a run of another sealed plan")
+    if breaches:
+        raise UsageError(f"this is not what was sealed as {plan.name}: {'; '.join(breaches)}")
 
 
 def _carrying(plan: SealedPlan, path: Path) -> Progress:

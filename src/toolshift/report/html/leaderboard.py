@@ -34,7 +34,7 @@ class Entry:
         run: the name of the run.
         label: its name, with what marks its results.
         tiers: its rows by tier, each with its place in the report.
-        mean: the mean of its accuracies in the tiers, by which entries are ordered; NaN where no tier has one.
+        mean: the mean of its accuracies in the tiers, by which entries are ordered; may be NaN.
     """
 
     at: str
