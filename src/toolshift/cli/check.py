@@ -90,20 +90,20 @@ def _broken(verdicts: list[Verdict]) -> bool:
 
 def _try_files(options: CheckOptions) -> list[Tried]:
     """Tries every task of some files."""
-    found: list[Tried] = []
+    all_tried: list[Tried] = []
     for name in options.names:
         with progress("tasks") as watch:
             world = load(PATH.convert(name, None, None))
             tried = check_tasks(world, watch)
-        found += tried
+        all_tried += tried
         if not options.as_json:
             _print_tried(world, tried)
-    return found
+    return all_tried
 
 
-def _print_tried(world: OwnWorld, found: list[Tried]) -> None:
+def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
     """Prints what was found of the tasks of a file."""
-    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in found])
+    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in tried])
     if world.shared:
         say(f"\nNote: {world.shared}.")
     if not world.writes and world.file.writes is None:
@@ -111,8 +111,8 @@ def _print_tried(world: OwnWorld, found: list[Tried]) -> None:
             "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
             "those that do under `writes:`."
         )
-    broken = sum(task.state == "fail" for task in found)
-    say(f"\n{world.name}: {len(found)} tasks, {len(world.tools)} tools, {broken} broken")
+    broken = sum(task.state == "fail" for task in tried)
+    say(f"\n{world.name}: {len(tried)} tasks, {len(world.tools)} tools, {broken} broken")
 
 
 def _verdicts(options: CheckOptions) -> list[Verdict]:

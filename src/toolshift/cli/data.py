@@ -108,18 +108,18 @@ class DataOptions(TrajectoryOptions):
         raise UsageError(unknown("layout", self.layout or "", LAYOUTS))
 
 
-def _say_done(options: DataOptions, found: Statistics, digest: str) -> None:
-    for title, counts in (("kinds", found.kinds), ("shifts", found.shifts)):
+def _say_done(options: DataOptions, summary: Statistics, digest: str) -> None:
+    for title, counts in (("kinds", summary.kinds), ("shifts", summary.shifts)):
         if counts:
             table = [[name, number] for name, number in counts.items()]
             print_table(title, [title.removesuffix("s"), "trajectories"], table)
-    again = found.rows - found.distinct
-    written = f"{found.turns} turns, a row each," if found.layout else f"{found.rows} rows"
+    again = summary.rows - summary.distinct
+    written = f"{summary.turns} turns, a row each," if summary.layout else f"{summary.rows} rows"
     say(
         f"{written} of {options.count} trajectories in {options.out} (sha256 {digest[:12]}...); "
         + f"{again} duplicates; " * bool(again)
-        + f"{found.unsolvable} trajectories end in a refusal, "
-        f"{found.calls_per_row:.1f} calls each"
+        + f"{summary.unsolvable} trajectories end in a refusal, "
+        f"{summary.calls_per_row:.1f} calls each"
     )
 
 
@@ -148,11 +148,11 @@ def data(options: DataOptions) -> None:
     warn(check_share(shifted_of(rows), mix, count))
     written = list(turns_of(rows, layout)) if layout else rows
     digest = write_rows(written, out)
-    found = statistics(rows)
+    summary = statistics(rows)
     if layout:
-        found = msgspec.structs.replace(found, turns=len(written), layout=layout)
-    write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
+        summary = msgspec.structs.replace(summary, turns=len(written), layout=layout)
+    write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, summary).encode())
     if options.as_json:
-        print_json({"file": str(out), "sha256": digest, "mix": mix, **msgspec.to_builtins(found)})
+        print_json({"file": str(out), "sha256": digest, "mix": mix, **msgspec.to_builtins(summary)})
     else:
-        _say_done(options, found, digest)
+        _say_done(options, summary, digest)

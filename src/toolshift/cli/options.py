@@ -22,8 +22,8 @@ from toolshift.runs.suite import Selection
 
 def say_unread(intakes: Iterable[Intake]) -> None:
     """Says on standard error what could not be read of inputs, where that is anything."""
-    for each in some_unread(intakes):
-        say(f"Warning: {each.source}: {each.missing()}", err=True)
+    for intake in some_unread(intakes):
+        say(f"Warning: {intake.source}: {intake.missing()}", err=True)
 
 
 def _to_children(variable: str) -> Callable[..., None]:

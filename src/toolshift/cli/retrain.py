@@ -130,27 +130,27 @@ def command(options: RetrainOptions) -> None:
     """
     require_training()
     release = _release(options.drift, options.sources)
-    asked = options.asked(release)
-    warn_of_evidence(asked.settings)
+    decided_by = options.asked(release)
+    warn_of_evidence(decided_by.settings)
     try:
-        found = retrain(asked, release, options.out, lambda text: say(text, err=True))
+        decision = retrain(decided_by, release, options.out, lambda text: say(text, err=True))
     except KeyboardInterrupt:
         say(f"Stopped. What is done is kept in {options.out}: the same command goes on.", err=True)
         sys.exit(130)
     if options.as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(decision))
     else:
-        if found.gain is not None:
+        if decision.gain is not None:
             columns = ("", "tasks", "before", "after", "change [90%]", "lost", "gained")
-            rows = [_row("new tools", found.gain)]
-            rows += [_row(family.label, family) for family in found.guarded]
-            print_table(f"\nold -> new model, margin {found.margin:g} points", columns, rows)
-        say(visible(f"\nDecision {found.sentence}"))
+            rows = [_row("new tools", decision.gain)]
+            rows += [_row(family.label, family) for family in decision.guarded]
+            print_table(f"\nold -> new model, margin {decision.margin:g} points", columns, rows)
+        say(visible(f"\nDecision {decision.sentence}"))
         say(f"Record: {options.out / DECISION}; the release as a shift: "
                    f"{options.out / SHIFT}")  # fmt: skip
-        if found.outcome == "keep":
+        if decision.outcome == "keep":
             say(f"The new model: {options.out / MODEL}")
-    sys.exit(EXIT_CODES[found.outcome])
+    sys.exit(EXIT_CODES[decision.outcome])
 
 
 def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:

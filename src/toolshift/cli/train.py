@@ -147,24 +147,24 @@ def _paft_on_data(options: PaftOptions, source: Path) -> None:
     settings, recipe = options.settings(), options.recipe()
     find_base(settings)  # before the data is read
     with progress("conversations") as watch:
-        found = own_rows(source, recipe, watch)
-    warn(check_shifted(found, recipe))
+        own = own_rows(source, recipe, watch)
+    warn(check_shifted(own, recipe))
     word = place_word(source)
-    for place, why in found.faults[:MAX_FAULTS]:
+    for place, why in own.faults[:MAX_FAULTS]:
         warn(f"{source}, {word} {place}: {one_line(why)}")
-    if found.faults:
-        left = len(found.faults)
-        warn(f"{left} of {found.conversations + left} conversations are left out.")
-    told = {
+    if own.faults:
+        left = len(own.faults)
+        warn(f"{left} of {own.conversations + left} conversations are left out.")
+    origin = {
         "file": source.name,
         "sha256": file_hash(source),
         "recipe": msgspec.to_builtins(recipe),
-        "conversations": found.conversations,
-        "shifted": found.shifted,
-        "not_applicable": found.skipped,
-        "left_out": len(found.faults),
+        "conversations": own.conversations,
+        "shifted": own.shifted,
+        "not_applicable": own.skipped,
+        "left_out": len(own.faults),
     }
-    _train(found.rows, settings, options, told, None)
+    _train(own.rows, settings, options, origin, None)
 
 
 def _train(
@@ -195,17 +195,17 @@ def _train(
 
 
 def _evaluation(
-    rows: Sequence[Mapping[str, Any]], settings: Settings, asked: int | None, mix: Mix | None
+    rows: Sequence[Mapping[str, Any]], settings: Settings, wanted: int | None, mix: Mix | None
 ) -> tuple[Settings, Callable[[Base], Evaluate] | None]:
     """How often the live model is evaluated, and by what."""
-    every = EVAL_EVERY[settings.preset] if asked is None else asked
+    every = EVAL_EVERY[settings.preset] if wanted is None else wanted
     settings = msgspec.structs.replace(settings, eval_every=every)
     if not every:
         return settings, None
     try:
         return settings, load("toolshift.train.evaluation:evaluation")(rows, settings, mix)
     except UsageError as fault:
-        if asked is not None:
+        if wanted is not None:
             raise
         warn(f"No evaluation on the way: {fault}")
         return msgspec.structs.replace(settings, eval_every=0), None
