@@ -63,7 +63,7 @@ def augment(options: AugmentOptions) -> None:
 
     IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, ShareGPT, Hermes,
     xLAM, ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
-    beside the output says what was changed. An interrupted run goes on where it stopped.
+    beside the output says what was changed. After an interruption, the same command resumes.
     Where no row is shifted nothing is written: exit code 2, with the reasons.
 
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
@@ -80,7 +80,7 @@ def augment(options: AugmentOptions) -> None:
         with progress("conversations") as watch:
             tally = augment_file(job, watch)
     except KeyboardInterrupt:
-        say("Stopped. What is done is kept: the same command goes on.", err=True)
+        say("Stopped. The rows so far are kept; the same command resumes.", err=True)
         sys.exit(130)
     card = write_card(job, tally, command(*sys.argv[1:], travels=True))
     _print(job, tally, card, options.as_json)

@@ -50,7 +50,7 @@ class ReplayOptions:
         int | None,
         option(
             metavar="NUMBER",
-            help="Play so many episodes, whatever their verdict, and say whether it holds.",
+            help="Replay this many random episodes, passed ones too, and check their verdicts.",
         ),
     ] = None
     seed: Annotated[int, option(help="--sample: seed of the drawing.")] = 0

@@ -130,7 +130,7 @@ class ReportOptions:
         bool,
         option(
             "--open",
-            help="Show the page in the browser, with every trace, also while the run goes on.",
+            help="Show the page in the browser, with every trace, also during the run.",
         ),
     ] = False
     served: ServedPage
@@ -226,7 +226,7 @@ def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> 
         names = ", ".join(str(folder.path) for folder in folders)
         raise NotRead(
             f"{names}: no episode has been run, so there is no result. The command that made the "
-            "folder goes on with it",
+            "folder resumes it",
             Intake(names, "episode"),
         )
 

@@ -135,7 +135,7 @@ def command(options: RetrainOptions) -> None:
     try:
         decision = retrain(decided_by, release, options.out, lambda text: say(text, err=True))
     except KeyboardInterrupt:
-        say(f"Stopped. What is done is kept in {options.out}: the same command goes on.", err=True)
+        say(f"Stopped. Results so far are in {options.out}; the same command resumes.", err=True)
         sys.exit(130)
     if options.as_json:
         print_json(msgspec.to_builtins(decision))

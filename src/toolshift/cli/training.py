@@ -99,7 +99,7 @@ class RunOptions(ModelOptions):
             is_flag=False,
             flag_value="last",
             metavar="[STEP]",
-            help="Go on from the last checkpoint in --out, or from that of a step.",
+            help="Resume from the last checkpoint in --out, or from that of a step.",
         ),
     ] = None
 
@@ -109,7 +109,7 @@ class RunOptions(ModelOptions):
         return super().changes(settings) | kept
 
     def start(self) -> bool | int:
-        """Whether to go on from the last checkpoint, or from that of which step."""
+        """Whether to resume from the last checkpoint, or the step of the one to resume from."""
         if self.resume is None or self.resume == "last":
             return self.resume == "last"
         if not is_count(self.resume):

@@ -29,7 +29,7 @@ from toolshift.watch.watch import EVERY, LEARN, Alarm, Watcher
 from toolshift.watch.webhook import Webhook
 
 BLIND = 20
-"""After so many lines or spans, none of which was understood, that is said at once."""
+"""If none of this many first lines or spans is understood, the command says so at once."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """A file of conversations, augmented into another: streamed, resumable, whole or not at all.
 
 The output grows as a hidden file beside its place, with a note of how far it is; it takes its place
-when it is complete. An interrupted run goes on from the note.
+when it is complete. An interrupted run resumes from the note.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def intake_of(source: Path, tally: Tally) -> Intake:
 
 
 def _begun(job: Job, draft: Path, note: Path) -> _Note:
-    """Where to go on; the start, where nothing is there that belongs to this job."""
+    """Where to resume; the start, if no earlier run of this job is there."""
     with suppress(OSError, ValueError, RecursionError):
         begun = msgspec.json.decode(note.read_bytes(), type=_Note)
         if begun.key == _key(job) and draft.stat().st_size >= begun.size:
@@ -433,7 +433,7 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
 def _check_strict(job: Job, chunk: _Done, left: Iterable[Path]) -> None:
     """Ends a strict job at the first row that could not be read, and leaves nothing of it."""
     if chunk.faults and job.strict:
-        for path in left:  # the data will be another, so there is nothing to go on with
+        for path in left:  # the data will differ, so it cannot be resumed
             path.unlink(missing_ok=True)
         line, why = chunk.faults[0]
         raise UsageError(f"{job.source}, {place_word(job.source)} {line}: {why}")

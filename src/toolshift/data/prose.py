@@ -16,7 +16,7 @@ from typing import NamedTuple
 from toolshift.shifts.surface import Names, by_script, is_word, mentions
 
 MAX_OPEN = 8
-"""Of so many brackets that never close the end is looked for, so that time grows as texts do."""
+"""At most this many unclosed brackets are searched for their end, so that time stays linear."""
 _TEXT = r'"(?:[^"\\]|\\.)*"' + r"|(?<!\w)'(?:[^'\\]|\\.)*'"
 _URL = r"://[^\s<>\"'`]+"
 _OPEN, _CLOSE = "([{", ")]}"

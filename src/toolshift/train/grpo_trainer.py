@@ -103,7 +103,7 @@ class RewardCurves(Curves):
         )
 
     def cut(self, step: int) -> None:
-        """Takes away what came after a step, and goes on with the clock that stood there."""
+        """Deletes the lines after a step, and sets the clock back to it."""
         super().cut(step)
         timed = [line for line in read_curves(self.file) if "rollout_seconds" in line]
         if timed:

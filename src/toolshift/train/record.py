@@ -108,7 +108,7 @@ def changed_since(
 
 @contextmanager
 def begun(out: Path, wanted: Asked, resume: bool | int) -> Iterator[Path | None]:
-    """The folder of a run, kept to itself; yields the checkpoint to go on from.
+    """The folder of a run, kept to itself; yields the checkpoint to resume from.
 
     On the way on, the checkpoints that were to be kept before still are.
     """
@@ -146,12 +146,12 @@ def with_kept(settings: S, wanted: Asked) -> S:
 
 
 def _start(out: Path, wanted: Asked, resume: bool | int) -> Path | None:
-    """The checkpoint to go on from; the folder is checked."""
+    """The checkpoint to resume from; the folder is checked."""
     kept, before = checkpoints(out), out / ASKED
     if resume is False:
         if kept:
             raise UsageError(
-                f"{out} holds a run already: --resume goes on with it; or choose another folder"
+                f"{out} holds a run already: resume it with --resume, or choose another folder"
             )
         if training_record(out):
             raise UsageError(f"{out} holds a finished run: choose another folder")
@@ -183,7 +183,7 @@ def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
     if not kept and training_record(out):
         raise UsageError(f"{out} holds a finished run without a checkpoint: choose another folder")
     if not kept:
-        raise UsageError(f"{out} holds no checkpoint to go on from; leave --resume out")
+        raise UsageError(f"{out} holds no checkpoint to resume from; leave --resume out")
     if resume is True:
         return kept[-1]
     for path in kept:

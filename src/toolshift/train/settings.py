@@ -145,7 +145,7 @@ def check_least(settings: TrainSettings, least: Mapping[str, int]) -> None:
 
 
 def check_kept(settings: TrainSettings, steps: int) -> None:
-    """Checks that a run of so many optimizer steps has those after which a checkpoint is kept."""
+    """Checks that the steps of kept checkpoints are within the steps of the run."""
     if max(settings.save_at, default=0) > steps:
         raise UsageError(
             f"a checkpoint is to be kept after step {max(settings.save_at)} (--save-at), and the "
