@@ -42,7 +42,7 @@ from toolshift.agents.contestant import Contestant
 from toolshift.core import seed as seeds
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
-from toolshift.measure.gate import judge
+from toolshift.measure.gate import Rules, judge
 from toolshift.measure.gating import decide
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.provenance import manifest
@@ -289,7 +289,7 @@ def scripted(builds: int) -> list[dict[str, Any]]:
                 first = base or Fails(0.0, 0.1, "", f"before {build}")
                 before = kept(plan, first, Path(folder) / "before")
                 after = kept(plan, candidate(build), Path(folder) / "after")
-                said["ours"].append(judge(before, after, margin, by="shift").verdict)
+                said["ours"].append(judge(before, after, Rules(margin, by="shift")).verdict)
                 for each, alpha in ALPHAS.items():
                     said[each].append(their_gate(before, after, margin / 100, alpha))
             if base is not None and not candidate(build).fresh:

@@ -21,13 +21,15 @@ def code_of(page: str) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL))
 
 
-def imported(folder: Path, page: str, old: str = "", new: str = "") -> ModuleType:
-    """The code of a page as a module of its own, with one thing changed."""
+def imported(folder: Path, page: str, *changes: str) -> ModuleType:
+    """The code of a page as a module of its own, with changes: old text, new text, and so on."""
     code = code_of(page)
-    assert old in code, f"{page} has no {old}"
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in code, f"{page} has no {old}"
+        code = code.replace(old, new)
     name = f"page_{next(_numbers)}"
     file = folder / f"{name}.py"
-    file.write_text(code.replace(old, new) if old else code)
+    file.write_text(code)
     spec = spec_from_file_location(name, file)
     assert spec
     assert spec.loader

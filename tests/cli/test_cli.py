@@ -397,6 +397,9 @@ def test_checks_a_plugin(toolshift: Run, tmp_path: Path) -> None:
     assert code == 1
     failed = [each for each in json.loads(text) if each["state"] == "fail"]
     assert {each["rule"] for each in failed} == {5}
+    assert all("(plug.py, line " in each["detail"] for each in failed)
+    _, text, _ = toolshift("check", "plug:does_nothing", "--tasks", "3")
+    assert "The rules:\n  5  a shift changes something, keeps what it declares" in text
 
 
 def test_importing_is_cheap() -> None:

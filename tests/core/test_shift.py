@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 import toolshift
+from toolshift.core.errors import UsageError
 from toolshift.core.shift import Dimension, Preserves, Tier, declared
 
 
@@ -47,3 +48,33 @@ def test_neither_may_be_left_out() -> None:
 def test_a_level_that_is_given_holds(level: Any) -> None:
     toolshift.shift(tier="perception", dimension="action", level=level)(rule)
     assert declared["rule"].level == level
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"tier": "perceptoin"}, "unknown tier 'perceptoin': did you mean perception"),
+        (
+            {"tier": ["perception"]},
+            "tier must be one of none, perception, .*, not \\['perception'\\]",
+        ),
+        ({"dimension": "answer"}, "unknown dimension 'answer': did you mean"),
+        ({"preserves": "endstate"}, "unknown preserves 'endstate': did you mean end_state"),
+        ({"level": 4}, "level must be 1, 2 or 3, not 4"),
+        ({"level": "1"}, "level must be 1, 2 or 3, not '1'"),
+        ({"order": "first"}, "order must be a whole number, not 'first'"),
+        ({"version": 0}, "version must be a whole number from 1, not 0"),
+        ({"version": "2"}, "version must be a whole number from 1, not '2'"),
+    ],
+)
+def test_an_error_names_the_shift_its_file_and_line(given: dict[str, Any], wrong: str) -> None:
+    decorate = toolshift.shift(**{"tier": "perception", "dimension": "action"} | given)
+    with pytest.raises(UsageError, match=wrong) as raised:
+        decorate(rule)
+    line = rule.__code__.co_firstlineno
+    assert str(raised.value).startswith(f"shift 'rule' (test_shift.py, line {line}): ")
+    with pytest.raises(UsageError, match=r"^shift 'renamed' \(test_shift.py, "):
+        toolshift.shift(**{"tier": "perception", "dimension": "action"} | given, name="renamed")(
+            rule
+        )
+    assert not {"rule", "renamed"} & declared.keys()

@@ -12,7 +12,7 @@ import toolshift
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import as_openai
 from toolshift.drift.calls import RecordedCall
-from toolshift.drift.sources import calls_of, lock_sources, read_source
+from toolshift.drift.sources import calls_of, read_source, read_sources
 from toolshift.worlds.registry import find_world
 
 
@@ -34,13 +34,13 @@ def test_a_trace_shows_tools_and_calls(tmp_path: Path) -> None:
 
 def test_several_sources_are_one_lock(tmp_path: Path) -> None:
     one, two = (write(tmp_path / f"{n}.json", t) for n, t in (("a", [FIND]), ("b", [SAVE, FIND])))
-    assert [tool["name"] for tool in lock_sources([one, two]).documents] == [
+    assert [tool["name"] for tool in read_sources([one, two]).tools] == [
         "find_page",
         "save_page",
     ]
     other = write(tmp_path / "c.json", [{**FIND, "description": "Another."}])
     with pytest.raises(UsageError, match="different tools named find_page"):
-        lock_sources([one, other])
+        read_sources([one, other])
 
 
 def test_a_list_in_a_trace_has_each_name_once(tmp_path: Path) -> None:

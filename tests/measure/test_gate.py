@@ -21,8 +21,9 @@ from toolshift.core.tool import JSON
 from toolshift.measure.gate import (
     Family,
     Gate,
+    Rules,
     certain_to_fail,
-    check_options,
+    check_rules,
     in_percent,
     in_points,
     judge,
@@ -82,7 +83,7 @@ def family(gate: Gate, label: str) -> Family:
 
 
 def test_the_same_agent_passes_in_every_family(baseline: RunFolder) -> None:
-    gate = judge(baseline, baseline, 5)
+    gate = judge(baseline, baseline, Rules(5))
     assert [each.label for each in gate.families] == [
         "clean", "perception", "interaction", "overall",
     ]  # fmt: skip
@@ -94,7 +95,7 @@ def test_the_same_agent_passes_in_every_family(baseline: RunFolder) -> None:
 
 
 def test_a_weakness_fails_its_tier_and_no_other(baseline: RunFolder, tmp_path: Path) -> None:
-    gate = judge(baseline, play(tmp_path / "new", "memorises_names"), 5)
+    gate = judge(baseline, play(tmp_path / "new", "memorises_names"), Rules(5))
     assert family(gate, "perception").verdict == "fail"
     assert family(gate, "perception").sentence == (
         "fail: -100.0 [-100.0, -92.6] points, so it is worse by more than 5"
@@ -116,10 +117,10 @@ def test_a_change_at_the_margin_is_said_to_need_another_one(
         tmp_path / "new",
         lambda cell, r: failed(r) if cell.lineage in lost and not cell.shifts else r,
     )
-    clean = family(judge(baseline, worse, 5), "clean")
+    clean = family(judge(baseline, worse, Rules(5)), "clean")
     assert (clean.verdict, clean.more_tasks) == ("inconclusive", None)
     assert clean.sentence.endswith("in reach would decide; choose another margin")
-    wider = family(judge(baseline, worse, 8), "clean")
+    wider = family(judge(baseline, worse, Rules(8)), "clean")
     assert wider.verdict == "inconclusive"
     assert wider.more_tasks is not None
     assert f"about {wider.more_tasks:,} more tasks would decide" in wider.sentence
@@ -133,16 +134,16 @@ def test_what_fails_now_is_lost_and_what_passes_now_is_gained(
 
     worse = changed(baseline, tmp_path / "new", lambda cell, r: failed(r) if breaks(cell) else r)
     broken = {r.episode for r in worse.records() if breaks(worse.cell(r))}
-    lost = family(judge(baseline, worse, 50), "interaction")
+    lost = family(judge(baseline, worse, Rules(50)), "interaction")
     assert (lost.lost, lost.gained) == (len(broken), 0)
     assert len(lost.examples) == 5
     assert set(lost.examples) <= broken
     assert lost.candidate < lost.baseline == 1
     assert lost.change.estimate == pytest.approx(lost.candidate - 1)
-    gained = family(judge(worse, baseline, 50), "interaction")
+    gained = family(judge(worse, baseline, Rules(50)), "interaction")
     assert (gained.lost, gained.gained, gained.examples) == (0, len(broken), [])
     assert gained.change.estimate == pytest.approx(-lost.change.estimate)
-    by_shift = family(judge(baseline, worse, 50), "redirect")
+    by_shift = family(judge(baseline, worse, Rules(50)), "redirect")
     assert (by_shift.gated, by_shift.lost) == (False, len(broken))
 
 
@@ -158,7 +159,7 @@ def test_what_fails_now_is_lost_and_what_passes_now_is_gained(
 def test_what_makes_a_family_can_be_chosen(
     baseline: RunFolder, by: str, families: list[str], shown: int
 ) -> None:
-    gate = judge(baseline, baseline, 5, by=by)
+    gate = judge(baseline, baseline, Rules(5, by=by))
     assert sorted(each.label for each in gate.families) == sorted(families)
     assert all(each.gated for each in gate.families)
     assert len(gate.shifts) == shown
@@ -168,27 +169,27 @@ def test_what_makes_a_family_can_be_chosen(
 
 @pytest.mark.parametrize("margin", [0.25, 99.9])
 def test_margins_up_to_their_limits_are_taken(margin: float) -> None:
-    check_options(margin)
+    check_rules(Rules(margin))
 
 
 @pytest.mark.parametrize("margin", [0, -1, 0.249, 100])
 def test_margins_beyond_their_limits_are_refused(margin: float) -> None:
     with pytest.raises(UsageError, match="points of accuracy"):
-        check_options(margin)
+        check_rules(Rules(margin))
 
 
 def test_a_share_given_as_a_margin_is_explained() -> None:
     with pytest.raises(UsageError, match=r"0.05 is one task in 2,000; for 5 points write 5"):
-        check_options(0.05)
+        check_rules(Rules(0.05))
 
 
 @pytest.mark.parametrize(("max_void", "fits"), [(0, True), (100, True), (-1, False), (101, False)])
 def test_the_share_of_void_scenes_is_a_percentage(max_void: float, fits: bool) -> None:
     if fits:
-        check_options(5, max_void=max_void)
+        check_rules(Rules(5, max_void=max_void))
         return
     with pytest.raises(UsageError, match="from 0 to 100"):
-        check_options(5, max_void=max_void)
+        check_rules(Rules(5, max_void=max_void))
 
 
 def test_changes_and_rates_in_words() -> None:
@@ -206,7 +207,7 @@ def test_void_scenes_do_not_hide_what_even_the_best_case_fails(
         tmp_path / "new",
         lambda cell, r: r if not cell.shifts else void(r) if cell.index % 3 == 0 else failed(r),
     )
-    verdict = family(judge(baseline, worse, 5), "perception")
+    verdict = family(judge(baseline, worse, Rules(5)), "perception")
     assert (verdict.verdict, verdict.scored < verdict.scenes) == ("fail", True)
     assert "even if" in verdict.sentence
 
@@ -217,7 +218,7 @@ def test_a_loss_of_clean_accuracy_alone_fails(baseline: RunFolder, tmp_path: Pat
         tmp_path / "new",
         lambda cell, r: r if cell.shifts or cell.index % 3 else failed(r),
     )
-    gate = judge(baseline, worse, 5)
+    gate = judge(baseline, worse, Rules(5))
     assert family(gate, "clean").verdict == "fail"
     assert family(gate, "perception").verdict == "pass"
     assert gate.exit_code() == 1
@@ -225,14 +226,14 @@ def test_a_loss_of_clean_accuracy_alone_fails(baseline: RunFolder, tmp_path: Pat
 
 def test_few_tasks_are_inconclusive_and_the_number_asked_for_decides(tmp_path: Path) -> None:
     few = play(tmp_path / "few", "oracle", tasks=20, shifts=("redirect:2",))
-    gate = judge(few, few, 5)
+    gate = judge(few, few, Rules(5))
     assert gate.verdict == "inconclusive"
     assert gate.exit_code() == 3
     assert (gate.exit_code("pass"), gate.exit_code("fail")) == (0, 1)
     asked = max(each.more_tasks or 0 for each in gate.families)
     assert f"about {asked:,} more tasks" in gate.sentence
     many = play(tmp_path / "many", "oracle", tasks=20 + asked, shifts=("redirect:2",))
-    assert judge(many, many, 5).verdict == "pass"
+    assert judge(many, many, Rules(5)).verdict == "pass"
 
 
 # -- what is void or missing -------------------------------------------------------------------
@@ -241,7 +242,7 @@ def test_few_tasks_are_inconclusive_and_the_number_asked_for_decides(tmp_path: P
 def test_void_episodes_never_pass_in_silence(baseline: RunFolder, tmp_path: Path) -> None:
     """Two of 80 are under the limit, but as failures they would be too much."""
     flaky = changed(baseline, tmp_path / "new", lambda cell, r: void(r) if two_tasks(cell) else r)
-    gate = judge(baseline, flaky, 5, max_void=5)
+    gate = judge(baseline, flaky, Rules(5, max_void=5))
     clean = family(gate, "clean")
     assert (clean.scenes, clean.scored) == (80, 78)
     assert clean.change.estimate == 0
@@ -249,7 +250,7 @@ def test_void_episodes_never_pass_in_silence(baseline: RunFolder, tmp_path: Path
     assert clean.worst.estimate < 0
     assert clean.verdict == "inconclusive"
     assert "as failures" in clean.sentence
-    assert judge(baseline, flaky, 20, max_void=5).verdict == "pass"
+    assert judge(baseline, flaky, Rules(20, max_void=5)).verdict == "pass"
 
 
 @pytest.mark.parametrize("loss", ["void", "missing"])
@@ -261,7 +262,7 @@ def test_too_many_lost_episodes_decide_nothing(
         tmp_path / "new",
         lambda cell, r: (void(r) if loss == "void" else None) if cell.index % 2 else r,
     )
-    gate = judge(baseline, broken, 40)
+    gate = judge(baseline, broken, Rules(40))
     assert gate.verdict == "error"
     assert "void or missing" in family(gate, "overall").sentence
     assert [gate.exit_code(counts_as) for counts_as in ("", "pass", "fail")] == [4, 4, 4]
@@ -275,7 +276,7 @@ def test_a_loss_that_is_certain_fails_also_where_another_family_was_not_measured
         tmp_path / "new",
         lambda cell, r: void(r) if cell.shifts else failed(r),
     )
-    gate = judge(baseline, broken, 5)
+    gate = judge(baseline, broken, Rules(5))
     assert "error" in {each.verdict for each in gate.families}
     assert (gate.verdict, gate.exit_code()) == ("fail", 1)
 
@@ -284,7 +285,7 @@ def test_void_episodes_of_the_baseline_are_no_fault_of_the_candidate(
     baseline: RunFolder, tmp_path: Path
 ) -> None:
     flaky = changed(baseline, tmp_path / "old", lambda cell, r: void(r) if two_tasks(cell) else r)
-    gate = judge(flaky, baseline, 5, max_void=5)
+    gate = judge(flaky, baseline, Rules(5, max_void=5))
     assert family(gate, "clean").worst is None
     assert gate.verdict == "pass"
 
@@ -293,7 +294,7 @@ def test_a_family_that_the_candidate_leaves_out_is_not_passed(
     baseline: RunFolder, tmp_path: Path
 ) -> None:
     part = play(tmp_path / "new", "oracle", shifts=("redirect:2",))
-    gate = judge(baseline, part, 5)
+    gate = judge(baseline, part, Rules(5))
     assert family(gate, "perception").verdict == "error"
     assert gate.exit_code() == 4
     assert any("not in the plan" in note for note in gate.notes)
@@ -301,7 +302,7 @@ def test_a_family_that_the_candidate_leaves_out_is_not_passed(
 
 def test_a_baseline_that_passes_little_is_noted(baseline: RunFolder, tmp_path: Path) -> None:
     low = changed(baseline, tmp_path / "old", lambda cell, r: failed(r) if cell.index % 9 else r)
-    gate = judge(low, baseline, 5)
+    gate = judge(low, baseline, Rules(5))
     assert gate.verdict == "pass"
     assert any("little can be lost" in note for note in gate.notes)
 
@@ -310,7 +311,7 @@ def test_runs_without_a_common_scene_are_refused(baseline: RunFolder, tmp_path: 
     plan = make_plan(select(Selection(shifts=("redirect:2",), tasks=2, seed=9)))
     run_spec(RunSpec(plan, contestants(["oracle"]), tmp_path / "new"))
     with pytest.raises(UsageError, match="no scene in common"):
-        judge(baseline, RunFolder.read(tmp_path / "new"), 5)
+        judge(baseline, RunFolder.read(tmp_path / "new"), Rules(5))
 
 
 # -- the command -------------------------------------------------------------------------------
@@ -412,8 +413,8 @@ def test_what_is_certain_to_fail_fails_whatever_is_left(
     best = changed(
         baseline, tmp_path / "best", lambda cell, record: ended.get(record.episode, record)
     )
-    fails = judge(baseline, best, 5.0).verdict == "fail"
-    assert certain_to_fail(baseline, half, 5.0) == fails
+    fails = judge(baseline, best, Rules(5.0)).verdict == "fail"
+    assert certain_to_fail(baseline, half, Rules(5.0)) == fails
     assert fails == (share > 0.1)
 
 

@@ -10,8 +10,8 @@ import pytest
 from running import Run, write_agent
 
 from toolshift.core.errors import UsageError
+from toolshift.measure.gate import Rules
 from toolshift.measure.sealed import (
-    Rules,
     plan_bytes,
     read_plan,
     run_breaches,

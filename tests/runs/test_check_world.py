@@ -84,3 +84,35 @@ def test_an_action_that_raises_in_an_episode_is_no_failure_of_the_agent(tmp_path
     episode = Episode(make_scene(world, "shelf", 0))
     with pytest.raises(UsageError, match="world library: the action of get_shelf raised KeyError"):
         episode.call("get_shelf", {"book_id": "bk_0"})
+
+
+CODE = 'state.code("shelf", book_id)'
+BROKEN = [
+    (("The {a} {b}", "The {a}-{b}", CODE, "state.db.books[book_id]"), 2,
+     "library/shelf/0 clean.*: the answer 'The .*' is guessable: it stands in the first"),
+    ((', "floor_ref": state.code("floor", book_id)}', "}", '("shelf_ref", "floor_ref")',
+      '("shelf_ref",)'), 2,
+     "library/shelf/0 clean.*: the answer '.*' is guessable: an agent that repeats what it"),
+    (("for body in bodies[pool] for f in frames[pool]",
+      'for body in bodies["dev"] for f in frames["dev"]'), 6,
+     "task kind shelf, request 1: the pools train and dev share the phrasing 'A small favour"),
+    (("for a in FIRST[pool].split() for b in SECOND[pool]",
+      'for a in FIRST["dev"].split() for b in SECOND["dev"]'), 6,
+     "task kind shelf, key 'title': the pools train and dev share the entity 'The "),
+    (("solve=lambda solver, env: env[fact]", "solve=lambda solver, env: 'A-1'"), 4,
+     "the oracle fails in library/shelf/0 clean: Untraceable: the answer 'A-1' was never shown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "wrong"),
+    BROKEN,
+    ids=["in the prompt", "last code", "phrasing", "entity", "not shown"],
+)
+def test_a_finding_of_a_rule_says_what_is_wrong_and_where(
+    changes: tuple[str, ...], rule: int, wrong: str, tmp_path: Path
+) -> None:
+    world = imported(tmp_path, PAGE, *changes).WORLD
+    findings = [v for v in check_world(Bench((world,), ()), world) if v.state == "fail"]
+    assert [v for v in findings if v.rule == rule and re.match(wrong, v.detail)], findings
+    assert all(re.search(r"\(page_\d+.py, line \d+\)$", v.detail) for v in findings), findings

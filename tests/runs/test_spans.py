@@ -15,7 +15,8 @@ import pytest
 
 from toolshift import evaluate
 from toolshift.core.errors import UsageError
-from toolshift.drift.sources import calls_of, events_in, lock_sources
+from toolshift.drift.lock import lock_side
+from toolshift.drift.sources import calls_of, events_in, read_sources
 from toolshift.drift.stream import Called, Ended
 from toolshift.runs import spans
 from toolshift.runs.cell import build
@@ -89,7 +90,8 @@ def test_each_episode_is_a_trace_with_its_turns_calls_and_grade(
 
 def test_what_a_run_has_emitted_can_be_locked_and_watched(emitted: Path, tmp_path: Path) -> None:
     run("oracle", tmp_path / "run", shifts=["redirect:2"])
-    of_spans, of_run = lock_sources([str(emitted)]), lock_sources([str(tmp_path / "run")])
+    of_spans = lock_side(read_sources([str(emitted)]))
+    of_run = lock_side(read_sources([str(tmp_path / "run")]))
     known = {tool.document["name"]: tool for tool in of_spans.tools}
     for tool in of_run.tools:  # the shifted scenes show further ones
         assert known[tool.document["name"]] == tool

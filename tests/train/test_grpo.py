@@ -315,7 +315,7 @@ def test_ctrl_c_keeps_the_steps_that_are_done(model, tmp_path, capfd):
     with pytest.raises(KeyboardInterrupt):
         train(MIX, asked, tmp_path / "run", pay=interrupt)
     assert [path.name for path in checkpoints(tmp_path / "run")] == ["checkpoint-2"]
-    assert "--resume goes on" in capfd.readouterr().err
+    assert "--resume continues" in capfd.readouterr().err
     with pytest.raises(UsageError, match=r"other settings or data \(pay\)"):
         train(MIX, asked, tmp_path / "run", resume=True, pay=letters)
     with pytest.raises(UsageError, match=r"other settings or data \(pay\)"):

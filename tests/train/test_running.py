@@ -36,7 +36,7 @@ def test_ctrl_c_leaves_a_checkpoint(model, tmp_path, capsys):
     out, made = tmp_path / "out", lora(model, batch=2, epochs=2, eval_every=3)
     with pytest.raises(KeyboardInterrupt):
         train(tiny.rows(), made, out, evaluate=press)
-    assert "--resume goes on" in capsys.readouterr().err
+    assert "--resume continues" in capsys.readouterr().err
     assert [path.name for path in checkpoints(out)] == ["checkpoint-4"]
     assert len(losses(out)) == 4
     with pytest.raises(UsageError, match="holds a run already"):

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from toolshift.cli.options import AsJson, DataWorkers, Where
-from toolshift.cli.parameters import argument, option, options_struct
+from toolshift.cli.parameters import argument, given, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import counted
@@ -31,7 +31,7 @@ class AugmentOptions:
 
     Attributes:
         preview: print changed conversations side by side, and write nothing.
-        format_: of the rows; "" where each is recognised.
+        format: of the rows; "" where each is recognised.
     """
 
     source: Annotated[Path, argument(metavar="IN")]
@@ -47,7 +47,7 @@ class AugmentOptions:
     ] = ()
     severities: Annotated[tuple[int, ...], option("--severity", help="1 to 3; repeat.")] = ()
     seed: Annotated[int, option(help="Of every choice.")] = 0
-    format_: Annotated[str, option("--format", help="Of the rows (default: recognised).")] = ""
+    format: Annotated[str, option(help="Of the rows (default: recognised).")] = ""
     to: Annotated[str, option(help="Format to write (default: that of each row).")] = ""
     strict: Annotated[bool, option(help="Stop at the first row that cannot be read.")] = False
     workers: DataWorkers = 1
@@ -63,19 +63,12 @@ def augment(options: AugmentOptions) -> None:
 
     IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, ShareGPT, Hermes,
     xLAM, ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
-    beside the output says what was changed. An interrupted run goes on where it stopped.
+    beside the output says what was changed. After an interruption, the same command resumes.
     Where no row is shifted nothing is written: exit code 2, with the reasons.
 
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
     """
-    recipe = Recipe(
-        alpha=options.alpha,
-        shifts=options.shifts or DEFAULT,
-        severities=options.severities or Recipe().severities,
-        seed=options.seed,
-        format=options.format_,
-        to=options.to,
-    )
+    recipe = Recipe(**given(options, Recipe))
     if options.preview:
         _preview(Job(options.source, options.source.with_name("preview.jsonl"), recipe))
         return
@@ -87,7 +80,7 @@ def augment(options: AugmentOptions) -> None:
         with progress("conversations") as watch:
             tally = augment_file(job, watch)
     except KeyboardInterrupt:
-        say("Stopped. What is done is kept: the same command goes on.", err=True)
+        say("Stopped. The rows so far are kept; the same command resumes.", err=True)
         sys.exit(130)
     card = write_card(job, tally, command(*sys.argv[1:], travels=True))
     _print(job, tally, card, options.as_json)

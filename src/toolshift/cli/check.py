@@ -13,6 +13,7 @@ from toolshift.cli.parameters import PATH, argument, on_command_line, option, op
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.check import (
+    RULES,
     Verdict,
     bench_of,
     check_determinism,
@@ -32,7 +33,7 @@ class CheckOptions:
 
     Attributes:
         names: worlds and shifts; all of ours where there are none.
-        tasks: of each world; 0 for two of each kind.
+        tasks: of each world; 0 tries two of each kind.
     """
 
     names: Annotated[tuple[str, ...], argument()] = ()
@@ -89,20 +90,20 @@ def _broken(verdicts: list[Verdict]) -> bool:
 
 def _try_files(options: CheckOptions) -> list[Tried]:
     """Tries every task of some files."""
-    found: list[Tried] = []
+    all_tried: list[Tried] = []
     for name in options.names:
         with progress("tasks") as watch:
             world = load(PATH.convert(name, None, None))
             tried = check_tasks(world, watch)
-        found += tried
+        all_tried += tried
         if not options.as_json:
             _print_tried(world, tried)
-    return found
+    return all_tried
 
 
-def _print_tried(world: OwnWorld, found: list[Tried]) -> None:
+def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
     """Prints what was found of the tasks of a file."""
-    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in found])
+    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in tried])
     if world.shared:
         say(f"\nNote: {world.shared}.")
     if not world.writes and world.file.writes is None:
@@ -110,8 +111,8 @@ def _print_tried(world: OwnWorld, found: list[Tried]) -> None:
             "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
             "those that do under `writes:`."
         )
-    broken = sum(task.state == "fail" for task in found)
-    say(f"\n{world.name}: {len(found)} tasks, {len(world.tools)} tools, {broken} broken")
+    broken = sum(task.state == "fail" for task in tried)
+    say(f"\n{world.name}: {len(tried)} tasks, {len(world.tools)} tools, {broken} broken")
 
 
 def _verdicts(options: CheckOptions) -> list[Verdict]:
@@ -141,7 +142,9 @@ def _print(verdicts: list[Verdict], as_json: bool) -> None:
     bad = [verdict for verdict in verdicts if verdict.state != "pass"]
     if bad:
         rows = [[v.subject, v.rule, v.state, v.detail] for v in bad]
-        print_table("", ("", "rule", "", "what"), rows)
+        print_table("", ("checked", "rule", "result", "what is wrong"), rows)
+        broken = sorted({verdict.rule for verdict in bad})
+        say("\nThe rules:\n" + "".join(f"  {rule}  {RULES[rule]}\n" for rule in broken))
     count = {state: sum(v.state == state for v in verdicts) for state in ("pass", "fail")}
     say(
         f"{len(verdicts)} checks: {count['pass']} passed, {count['fail']} failed, "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from toolshift.cli.options import as_json, scope
-from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.options import SCOPE, AsJson
+from toolshift.cli.parameters import argument, option, options_of, options_struct
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.terminal import print_json, say
 from toolshift.runs.suite import Selection
@@ -29,38 +30,35 @@ class ExportOptions:
     """What `toolshift export` is asked for.
 
     Attributes:
-        trainer: whose package it is to be.
-        alpha: the share of scenes that are shifted.
-        name: of the package; made of the suite's name where "".
+        trainer: for which the package is written.
     """
 
-    trainer: str
-    selection: Selection
-    alpha: float
-    out: Path
-    name: str
-    as_json: bool
+    trainer: Annotated[str, argument(type=click.Choice(list(KINDS)))]
+    selection: Annotated[
+        Selection,
+        options_of(
+            Selection,
+            {
+                **SCOPE,
+                "seed": option(help="Seed of the worlds and of all choices."),
+                "pool": option(
+                    default="train",
+                    help="Pool of entities and shifted wordings: train, or dev for what is looked "
+                    "at meanwhile.",
+                ),
+                "size": option(default=Mix().size, help="Entities in each world."),
+            },
+        ),
+    ]
+    alpha: Annotated[float, option(help="Share of scenes that are shifted, 0 to 1.")] = 0.5
+    out: Annotated[Path, option(metavar="FOLDER", help="The package's folder.")]
+    name: Annotated[str, option(help="Name of the package (default: toolshift-SUITE).")] = ""
+    as_json: AsJson = False
 
 
 @click.command(
     cls=Sectioned, first=("suite", "worlds", "shifts", "alpha", "seed", "out", "name", "as_json")
 )
-@click.argument("trainer", type=click.Choice(list(KINDS)))
-@scope
-@click.option(
-    "--alpha", default=0.5, show_default=True, help="The share of scenes that are shifted."
-)
-@click.option("--seed", default=0, show_default=True, help="Of the worlds and of all choices.")
-@click.option(
-    "--pool",
-    default="train",
-    show_default=True,
-    help="Pool of entities and shifted wordings: train, or dev for what is looked at meanwhile.",
-)
-@click.option("--size", default=Mix().size, show_default=True, help="Entities in each world.")
-@click.option("--out", required=True, type=PATH, metavar="FOLDER", help="The package's folder.")
-@click.option("--name", default="", help="Of the package (default: toolshift-SUITE).")
-@as_json
 @options_struct(ExportOptions)
 def export(options: ExportOptions) -> None:
     """Write shifted scenes as a package for verifiers, OpenEnv or TRL.

@@ -21,7 +21,7 @@ from toolshift.cli.options import (
     ModelOptions,
     Where,
 )
-from toolshift.cli.parameters import argument, option, options_struct
+from toolshift.cli.parameters import argument, given, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
@@ -31,18 +31,17 @@ from toolshift.core.terminal import Progress, console, print_json, print_table, 
 from toolshift.measure.bundle import check_bundle_name, make_bundle, passed_in
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
-    MAX_VOID,
+    ALPHA,
     Family,
     Gate,
+    Rules,
     certain_to_fail,
-    check_options,
+    check_rules,
     in_percent,
     in_points,
     judge,
 )
 from toolshift.measure.sealed import (
-    ALPHA,
-    Rules,
     SealedPlan,
     baseline_breaches,
     candidate_breaches,
@@ -69,7 +68,7 @@ class GateOptions:
         agent: which agent of `run`, or the spec of the agent to run.
         margin: points that may be lost; None where the sealed plan says it, and so are `by`,
             `max_void` and `inconclusive`.
-        inconclusive: what an inconclusive gate counts as: pass, fail, or None for neither.
+        inconclusive: what an inconclusive gate counts as; None has an exit code of its own.
         seal: a file for the sealed plan of what would be run; nothing is run then.
         plan: the file of the sealed plan that is gated under.
         bundle: an archive of the candidate's failures, which can be replayed elsewhere.
@@ -170,7 +169,7 @@ def gate(options: GateOptions) -> None:
     """
     plan = read_plan(options.plan) if options.plan else None
     rules = _rules(options, plan)
-    check_options(rules.margin, rules.by, rules.max_void)
+    check_rules(rules)
     if options.bundle is not None:
         check_bundle_name(options.bundle)
     before = RunFolder.read(options.baseline)
@@ -179,36 +178,22 @@ def gate(options: GateOptions) -> None:
         _seal(before, rules, options)
         return
     after = _candidate(before, rules, plan, options)
-    found = judge(
-        before,
-        after,
-        rules.margin,
-        baseline_agent=baseline,
-        candidate_agent=candidate,
-        by=rules.by,
-        max_void=rules.max_void,
-    )
+    verdict = judge(before, after, rules, baseline_agent=baseline, candidate_agent=candidate)
     if plan is not None:
-        found = under_plan(found, plan, run_breaches(plan, before, after))
-    _write(found, after, before, rules, options)
+        verdict = under_plan(verdict, plan, run_breaches(plan, before, after))
+    _write(verdict, after, before, rules, options)
     if options.as_json:
-        print_json(found)
+        print_json(verdict)
     else:
-        _print(found, after.path)
-    sys.exit(found.exit_code(rules.inconclusive))
+        _print(verdict, after.path)
+    sys.exit(verdict.exit_code(rules.inconclusive))
 
 
 def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
     """How the gate decides; a sealed plan says it, and nothing that is given may differ from it."""
-    given = {
-        "margin": options.margin,
-        "by": options.by,
-        "max_void": options.max_void,
-        "inconclusive": options.inconclusive,
-    }
-    said = {name: value for name, value in given.items() if value is not None}
+    chosen = given(options, Rules)
     if plan is not None:
-        for name, value in said.items():
+        for name, value in chosen.items():
             if value != getattr(plan.rules, name):
                 raise UsageError(
                     f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
@@ -223,12 +208,7 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
         return plan.rules
     if options.margin is None:
         raise UsageError("--margin is needed: points of accuracy that a release may lose")
-    return Rules(
-        margin=options.margin,
-        by="tier" if options.by is None else options.by,
-        max_void=MAX_VOID if options.max_void is None else options.max_void,
-        inconclusive=options.inconclusive or "",
-    )
+    return Rules(**chosen)
 
 
 def _told(value: object) -> object:
@@ -237,8 +217,8 @@ def _told(value: object) -> object:
 
 def _agents(options: GateOptions) -> tuple[list[Contestant], Judge | None]:
     """The agent to run, and what reads its prose."""
-    those = contestants([options.agent], options.concurrency, **options.model.given())
-    return those, judge_of(options.judge, options.judge_url)
+    agents = contestants([options.agent], options.concurrency, **options.model.given())
+    return agents, judge_of(options.judge, options.judge_url)
 
 
 def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
@@ -251,12 +231,12 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         "--out": options.out, "--junit": options.junit, "--markdown": options.markdown,
         "--bundle": options.bundle, "--early": options.early,
     }  # fmt: skip
-    if said := [name for name, value in later.items() if value]:
-        raise UsageError(f"--seal runs nothing: give {', '.join(said)} to the gate itself, later")
+    if early := [name for name, value in later.items() if value]:
+        raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the gate itself, later")
     assert options.seal is not None
     shifts_as_they_were(before)
-    those, reader = _agents(options)
-    agent = describe(replace(those[0], judge=reader or those[0].judge))
+    agents, reader = _agents(options)
+    agent = describe(replace(agents[0], judge=reader or agents[0].judge))
     plan = seal(before, agent, rules, own_version(), options.baseline_agent)
     save_plan(plan, options.seal)
     if options.as_json:
@@ -315,8 +295,8 @@ def _candidate(
     path = options.out or new_folder("gate")
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
-    those, reader = _agents(options)
-    spec = RunSpec(before.plan, those, path, options.workers, options.executor, reader)
+    agents, reader = _agents(options)
+    spec = RunSpec(before.plan, agents, path, options.workers, options.executor, reader)
     checks = []
     if plan is not None:
         _check_sealed(plan, before, spec.about[0], path)
@@ -325,8 +305,8 @@ def _candidate(
         checks.append(_ending(before, path, rules, _baseline_name(plan, options)))
 
     def check(done: int, total: int) -> None:
-        for each in checks:
-            each(done, total)
+        for verify in checks:
+            verify(done, total)
 
     try:
         run_shown(spec, options.out is not None, check)
@@ -337,14 +317,14 @@ def _candidate(
 
 def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:
     """Checks, before anything is run, that it would be the run that was sealed."""
-    found = baseline_breaches(plan, before)
-    found += candidate_breaches(plan, agent, own_version())
+    breaches = baseline_breaches(plan, before)
+    breaches += candidate_breaches(plan, agent, own_version())
     if not (path / SEALED).exists() and (path / "manifest.json").exists():
-        found.append(f"{path} holds a run that was begun without the plan")
+        breaches.append(f"{path} holds a run that was begun without the plan")
     elif (path / SEALED).exists() and read_plan(path / SEALED).hash != plan.hash:
-        found.append(f"{path} holds a run of another sealed plan")
-    if found:
-        raise UsageError(f"this is not what was sealed as {plan.name}: {'; '.join(found)}")
+        breaches.append(f"{path} holds a run of another sealed plan")
+    if breaches:
+        raise UsageError(f"this is not what was sealed as {plan.name}: {'; '.join(breaches)}")
 
 
 def _carrying(plan: SealedPlan, path: Path) -> Progress:
@@ -371,7 +351,7 @@ def _ending(before: RunFolder, path: Path, rules: Rules, baseline_agent: str) ->
             return
         looked = done
         after = RunFolder.read(path)
-        if certain_to_fail(before, after, rules.margin, baseline_agent=baseline_agent, by=rules.by):
+        if certain_to_fail(before, after, rules, baseline_agent=baseline_agent):
             raise _CertainError(f"{done} of {total} episodes were run")
 
     return check

@@ -198,30 +198,30 @@ LAB = ("reproduce", "artifacts")
 
 def renewed(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The words of a command line in their new form, and what is to be said of the old one."""
-    words, told = list(words), []
+    words, notes = list(words), []
     for length in (2, 1):
         name = tuple(words[:length])
         old = OLD.get(name)
         if old is None:
             continue
         rest = words[length:]
-        if old.needs and not any(each.partition("=")[0] in (old.needs, "--help") for each in rest):
+        if old.needs and not any(word.partition("=")[0] in (old.needs, "--help") for word in rest):
             raise UsageError(f"{old.needs} is missing; {' '.join(name)} is now {old.form}")
         words = [*old.now, *_renamed(rest, old.options)]
         if old.form:
-            told.append(moved(" ".join(name), old.form))
+            notes.append(moved(" ".join(name), old.form))
         break
-    for name, those in OLD_OPTIONS.items():
+    for name, options in OLD_OPTIONS.items():
         if tuple(words[: len(name)]) == name:
             used = {word.partition("=")[0] for word in _before_dashes(words)}
             command = " ".join(name)
-            told += [
-                moved(f"{command} {each}", f"`toolshift {command} {new}`")
-                for each, (_, new) in those.items()
-                if each in used
+            notes += [
+                moved(f"{command} {option}", f"`toolshift {command} {new}`")
+                for option, (_, new) in options.items()
+                if option in used
             ]
-            words = _renamed(words, {each: now for each, (now, _) in those.items()})
-    return words, told
+            words = _renamed(words, {option: now for option, (now, _) in options.items()})
+    return words, notes
 
 
 def _before_dashes(words: Sequence[str]) -> list[str]:
@@ -231,18 +231,18 @@ def _before_dashes(words: Sequence[str]) -> list[str]:
 
 def _renamed(words: Sequence[str], names: Mapping[str, str]) -> list[str]:
     """The words with options by their new names; where that is no option, it begins the value."""
-    ours, found = _before_dashes(words), []
+    ours, renamed = _before_dashes(words), []
     rest, left = list(words[len(ours) :]), iter(ours)
     for word in left:
         option, equals, value = word.partition("=")
         now = names.get(option)
         if now is None:
-            found.append(word)
+            renamed.append(word)
         elif now.startswith("--"):
-            found.append(now + equals + value)
+            renamed.append(now + equals + value)
         else:
-            found.append(now + (value if equals else next(left, "")))
-    return found + rest
+            renamed.append(now + (value if equals else next(left, "")))
+    return renamed + rest
 
 
 def say_moved(old: str, new: str) -> None:
@@ -283,8 +283,8 @@ class LazyGroup(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command, by an old name too; says where one is that has left ToolShift."""
-        args, told = renewed(args)
-        for line in told if not ctx.resilient_parsing else ():
+        args, notes = renewed(args)
+        for line in notes if not ctx.resilient_parsing else ():
             say(line, err=True)
         if args and args[0] in LAB and args[0] not in COMMANDS.installed():
             raise UsageError(f"toolshift {args[0]} is not installed: {IN_THE_LAB}")
@@ -292,7 +292,9 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command."""
-        ours = {name: entry for each in SECTIONS.values() for name, entry in each.items()} | HIDDEN
+        ours = {
+            name: entry for section in SECTIONS.values() for name, entry in section.items()
+        } | HIDDEN
         entry = ours.get(cmd_name)
         if entry is None and cmd_name in COMMANDS.installed():
             entry = COMMANDS.find(cmd_name)
@@ -318,7 +320,7 @@ class LazyGroup(Group):
                 formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
         if COMMANDS.installed():
             with formatter.section(INSTALLED):
-                formatter.write_dl([(name, each.help) for name, each in COMMANDS.all().items()])
+                formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.all().items()])
 
 
 def _imported(module: str) -> Any:
@@ -331,11 +333,11 @@ def _imported(module: str) -> Any:
         return import_module(module)
     gc.disable()
     try:
-        found = import_module(module)
+        imported = import_module(module)
         gc.freeze()
     finally:
         gc.enable()
-    return found
+    return imported
 
 
 @click.group(cls=LazyGroup, context_settings=CONTEXT)
@@ -349,12 +351,12 @@ def _imported(module: str) -> Any:
 )
 def toolshift(plugins: tuple[str, ...]) -> None:
     """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
-    for each in plugins:
-        if os.pathsep in each:
-            module = each.partition(os.pathsep)[0]
+    for plugin in plugins:
+        if os.pathsep in plugin:
+            module = plugin.partition(os.pathsep)[0]
             raise UsageError(
-                f"--plugin {each}: it takes a file or a module, all shifts and worlds of which are "
-                f"then known by their names: --plugin {module}"
+                f"--plugin {plugin}: it takes a file or a module, all shifts and worlds of which "
+                f"are then known by their names: --plugin {module}"
             )
     if plugins:
         os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from toolshift.cli.data import MixOptions, mix, warn
-from toolshift.cli.options import as_json, machine
-from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.data import MixOptions, warn
+from toolshift.cli.options import machine
+from toolshift.cli.parameters import option, options_struct
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.training import RunOptions, warn_of_evidence
+from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
 from toolshift.lm.checkpoint import training_record
@@ -28,47 +29,79 @@ class GrpoOptions(MixOptions, RunOptions):
     """What `toolshift train grpo` is asked for.
 
     Attributes:
-        out: the folder for the result.
         rewards: weights of the reward, as "TERM=WEIGHT".
     """
 
-    out: Path
-    rewards: tuple[str, ...] = ()
-    groups: int | None = None
-    group: int | None = None
-    rollout_batch: int | None = None
-    temperature: float | None = None
-    beta: float | None = None
-    epsilon: float | None = None
-    objective: str | None = None
-    scale: str | None = None
-    turn_tokens: int | None = None
-    episode_tokens: int | None = None
-    precision: str | None = None
-    vllm: bool | None = None
-    redraw: int | None = None
-    headroom: tuple[float, float] | None = None
-    every_view: bool | None = None
+    out: Annotated[Path, option(help="Folder for the result.")] = field()  # needed, here
+    rewards: Annotated[
+        tuple[str, ...],
+        option(
+            "--reward", metavar="TERM=WEIGHT", help="A term of the reward (docs/grpo.md); repeat."
+        ),
+    ] = ()
+    groups: Annotated[int | None, option(help=f"Scenes in a step. {PRESET}")] = None
+    group: Annotated[int | None, option(help=f"Episodes of each scene, at least 2. {PRESET}")] = (
+        None
+    )
+    rollout_batch: Annotated[int | None, option(help=f"Episodes decoded together. {PRESET}")] = None
+    temperature: Annotated[float | None, option(help=f"Temperature of the sampling. {PRESET}")] = (
+        None
+    )
+    beta: Annotated[
+        float | None, option(help=f"Weight of the KL penalty; 0 turns it off. {PRESET}")
+    ] = None
+    epsilon: Annotated[
+        float | None,
+        option(
+            help="By how much the ratio of a token may change before it is clipped. With one "
+            f"update for each rollout nothing is clipped. {PRESET}",
+        ),
+    ] = None
+    objective: Annotated[str | None, option(help=f"dapo, grpo, bnpo or dr_grpo. {PRESET}")] = None
+    scale: Annotated[
+        str | None,
+        option(help=f"What advantages are divided by: group, batch or none. {PRESET}"),
+    ] = None
+    turn_tokens: Annotated[int | None, option(help=f"Most tokens of one reply. {PRESET}")] = None
+    episode_tokens: Annotated[
+        int | None,
+        option(help=f"An episode ends with the reply that passes so many tokens. {PRESET}"),
+    ] = None
+    precision: Annotated[str | None, option(help=f"bfloat16 or float32. {PRESET}")] = None
+    vllm: Annotated[
+        bool | None, option("--vllm/--no-vllm", help=f"Roll out with vLLM (needs a GPU). {PRESET}")
+    ] = None
+    redraw: Annotated[
+        int | None,
+        option(
+            help="How often a scene is replaced by another where all of its episodes have the same "
+            f"reward. {PRESET}",
+        ),
+    ] = None
+    headroom: Annotated[
+        tuple[float, float] | None,
+        option(
+            type=(float, float),
+            metavar="LEAST MOST",
+            help="Replace a scene too where a smaller or larger share of its episodes passes: "
+            f"0.2 0.8, for example. {PRESET}",
+        ),
+    ] = None
+    every_view: Annotated[
+        bool | None,
+        option(
+            "--every-view/--last-view",
+            help="Where tools change during an episode: train on the replies under each list of "
+            f"tools, or under the last one only. {PRESET}",
+        ),
+    ] = None
 
     def settings(self) -> GrpoSettings:
         """The preset, changed by what is asked for, and checked."""
-        given = self.changes(GrpoSettings)
-        if self.rewards:
-            given["reward"] = read_weights(self.rewards)
-        settings = preset(self.preset, **given)
+        reward = {"reward": read_weights(self.rewards)} if self.rewards else {}
+        settings = preset(self.preset, **self.changes(GrpoSettings), **reward)
         check_rank(self.rank, self.adapter, settings.full)
         return settings
-
-
-def grpo_command(options: GrpoOptions) -> None:
-    """Trains by GRPO in scenes, a share of them shifted."""
-    require_training()
-    settings, mix = options.settings(), options.mix()
-    warn(check_scenes(mix, settings.steps * settings.groups))
-    warn_of_evidence(settings)
-    out = load(GRPO)(mix, settings, options.out, resume=options.start())
-    if first_process():
-        _say_done(out, settings, options.as_json)
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
@@ -102,74 +135,8 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 @click.command(
     cls=Sectioned, first=("out", "preset", "model", "adapter", "alpha", "shifts", "steps", "resume")
 )
-@click.option("--out", type=PATH, required=True, help="Folder of the run.")
-@click.option("--preset", default="small", show_default=True, help="smoke, small or paper.")
-@click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")
-@mix
-@click.option(
-    "--model",
-    help="A base model of `toolshift list models`, scratch, a model directory or a hub name.",
-)
-@click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft.")
-@click.option("--full/--lora", default=None, help="Train all weights, or a LoRA adapter.")
-@click.option("--rank", type=int, help="Of a new LoRA adapter.")
-@click.option("--lr", type=float, help="Learning rate.")
-@click.option("--steps", type=int, help="Optimizer steps.")
-@click.option("--groups", type=int, help="Scenes in a step.")
-@click.option("--group", type=int, help="Episodes of each scene, at least 2.")
-@click.option("--batch", type=int, help="Episodes in one forward pass.")
-@click.option("--rollout-batch", type=int, help="Episodes decoded together.")
-@click.option("--temperature", type=float, help="Of the sampling.")
-@click.option("--beta", type=float, help="Weight of the KL penalty; 0 for none.")
-@click.option(
-    "--epsilon",
-    type=float,
-    help="Where ratios are clipped: none is, with one update for each rollout.",
-)
-@click.option("--objective", help="dapo, grpo, bnpo or dr_grpo.")
-@click.option("--scale", help="What advantages are divided by: group, batch or none.")
-@click.option("--turn-tokens", type=int, help="Most tokens of one reply.")
-@click.option(
-    "--episode-tokens", type=int, help="An episode ends with the reply that passes so many."
-)
-@click.option(
-    "--reward", "rewards", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat."
-)
-@click.option(
-    "--redraw",
-    type=int,
-    help="How often a scene all of whose episodes earned alike is replaced by another.",
-)
-@click.option(
-    "--headroom",
-    type=(float, float),
-    metavar="LEAST MOST",
-    help="Replace also where fewer, or more, of a scene's episodes pass: 0.2 0.8, for example.",
-)
-@click.option(
-    "--every-view/--last-view",
-    default=None,
-    help="Train on what was said under each list of tools, or under the last one only.",
-)
-@click.option("--precision", help="bfloat16 or float32.")
-@click.option("--layout", help="How tools are listed. Default: as --adapter was trained.")
-@click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
-@click.option("--vllm/--no-vllm", default=None, help="Roll out with vLLM (needs a GPU).")
-@click.option("--threads", type=int, help="Torch's threads.")
-@click.option("--save-every", type=int, help="Steps between checkpoints; the last one is kept.")
-@click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept.")
-@click.option("--eval-every", type=int, help="Steps between evaluations; 0 for none.")
-@click.option("--eval-scenes", type=int, help="Scenes of each arm of an evaluation.")
-@click.option(
-    "--resume",
-    is_flag=False,
-    flag_value="last",
-    metavar="[STEP]",
-    help="Go on from the last checkpoint in --out, or from that of a step.",
-)
-@machine
-@as_json
 @options_struct(GrpoOptions)
+@machine
 def grpo(options: GrpoOptions) -> None:
     """Train by GRPO: the model plays scenes, and the grader pays.
 
@@ -177,4 +144,10 @@ def grpo(options: GrpoOptions) -> None:
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
-    grpo_command(options)
+    require_training()
+    settings, mix = options.settings(), options.mix()
+    warn(check_scenes(mix, settings.steps * settings.groups))
+    warn_of_evidence(settings)
+    out = load(GRPO)(mix, settings, options.out, resume=options.start())
+    if first_process():
+        _say_done(out, settings, options.as_json)

@@ -49,8 +49,8 @@ class ModelProxyOptions:
         shifts: as on the command line, `name:2` or `a:1+b:2`.
         needed: the tools that the agent needs, where the user has said so.
         may_write: let a trap lie over tools that may write.
-        tools: a file with a tool list to try the shifts on before serving; None for none.
-        trace: where one line a request is written; None for nowhere.
+        tools: a tool list to try the shifts on before serving; None tries nothing.
+        trace: the file for one line a request; None writes no file.
         pass_through: pass on what is not shifted, in place of refusing it.
     """
 

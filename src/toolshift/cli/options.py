@@ -23,8 +23,8 @@ from toolshift.runs.suite import Selection
 
 def say_unread(intakes: Iterable[Intake]) -> None:
     """Says on standard error what could not be read of inputs, where that is anything."""
-    for each in some_unread(intakes):
-        say(f"Warning: {each.source}: {each.missing()}", err=True)
+    for intake in some_unread(intakes):
+        say(f"Warning: {intake.source}: {intake.missing()}", err=True)
 
 
 def _to_children(variable: str) -> Callable[..., None]:
@@ -73,7 +73,7 @@ _POOL = option(
     "only."
 )
 _SIZE = option(help="Entities in each world.")
-_SCOPE = {
+SCOPE = {
     "suite": option(help="quick, standard or paper; see `toolshift list suites`."),
     "worlds": option("--world", help="World instead of the suite's; repeat."),
     "kinds": option(
@@ -83,20 +83,19 @@ _SCOPE = {
         "--shift",
         metavar="NAME[:SEV][+NAME[:SEV]][*TASKS]",
         help="Shift instead of the suite's; repeat. a+b composes; a tier's name or 'all' stands "
-        "for its shifts; 'clean' for none; *12 limits it to 12 tasks a world.",
+        "for its shifts; 'clean' is without a shift; *12 limits it to 12 tasks a world.",
     ),
     "without": option(help="Hold out a shift, or a whole tier; repeat."),
     "severities": option("--severity", help="1 to 3; repeat."),
 }
-scope = options_of(Selection, _SCOPE)
-"""The options that say which worlds, kinds and shifts: those of a `Selection`."""
+"""The options that say which worlds, kinds and shifts: fields of a `Selection`."""
 
 Selected = Annotated[
     Selection,
     options_of(
         Selection,
         {
-            **_SCOPE,
+            **SCOPE,
             "tasks": option(
                 help="Tasks of each world and seed (default: the suite's). Where a shift applies "
                 "to few of them and its arm has a number of its own (*12), more tasks are drawn "
@@ -171,10 +170,6 @@ Where = Annotated[
 DataWorkers = Annotated[
     int, option(type=click.IntRange(min=1), help="Processes; the bytes are the same.")
 ]
-in_processes = options(
-    field_option("workers", DataWorkers, 1), field_option("executor", Where, "process")
-)
-"""The options of commands that make data."""
 
 
 @dataclass(frozen=True, kw_only=True)

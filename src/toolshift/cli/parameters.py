@@ -8,7 +8,7 @@ A field says its name, its type and its default; what else the command line need
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -255,6 +255,19 @@ def _made(kind: type[Options], given: dict[str, object]) -> Options:
         elif name in given:
             found[name] = given.pop(name)
     return kind(**found)
+
+
+def given(options: object, kind: type[msgspec.Struct], but: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of a struct that options of the same names give; None and () leave one as it is.
+
+    `but` are fields that an option of the same name does not mean.
+    """
+    values = {name: getattr(options, name, None) for name in kind.__struct_fields__}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and value != () and name not in but
+    }
 
 
 def _is_struct(kind: object) -> bool:

@@ -366,8 +366,8 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
     shown = list(zip(live.tools(), live.documents(), strict=True))
     if as_json:
         after = [words for _, words in shown]
-        found: dict[str, Any] = {"before": listed, "after": after, "in_use": _in_use(live.scene)}
-        return {**found, "not_applicable": left}
+        result: dict[str, Any] = {"before": listed, "after": after, "in_use": _in_use(live.scene)}
+        return {**result, "not_applicable": left}
     rows = [
         (_stands_for(tool), tool.name, _changes(live.toolbox, tool, words)) for tool, words in shown
     ]
@@ -393,10 +393,10 @@ def _stands_for(tool: Tool) -> str:
 def _in_use(scene: Scene) -> dict[str, str]:
     """What happens when the tools are called, which their list does not show, by shift."""
 
-    found = {write_stack((one,)): find_shift(one.shift) for one in scene.shifts}
+    known = {write_stack((one,)): find_shift(one.shift) for one in scene.shifts}
     return {
         name: f"{'results' if shift.dimension == 'observation' else 'calls'}: {shift.summary}"
-        for name, shift in found.items()
+        for name, shift in known.items()
         if shift.tier == "interaction"
     }
 
@@ -407,28 +407,28 @@ def _changes(toolbox: Any, tool: Any, words: dict[str, Any]) -> str:
     if source is None:
         return "new"
     before = source.raw
-    said = []
+    changes = []
     own = {source.known[p.fact]: p.name for p in tool.params if p.fact in source.known}
-    said += [f"{old} -> {new}" for old, new in own.items() if old != new]
-    said += [f"- {p.name}" for p in source.tool.params if p.name not in own]
-    said += [f"+ {p.name}" for p in tool.params if p.fact not in source.known]
+    changes += [f"{old} -> {new}" for old, new in own.items() if old != new]
+    changes += [f"- {p.name}" for p in source.tool.params if p.name not in own]
+    changes += [f"+ {p.name}" for p in tool.params if p.fact not in source.known]
     was = {p.fact: p.schema for p in source.tool.params}
-    said += [
+    changes += [
         f"{aspect} of {p.name}"
         for p in tool.params
         if p.fact in was
         for aspect in _aspects(was[p.fact], p.schema)
     ]
     if words.get("description", "") != before.get("description", ""):
-        said.append("description" if words.get("description") else "no description")
+        changes.append("description" if words.get("description") else "no description")
     if "outputSchema" in before and "outputSchema" not in words:
-        said.append("no outputSchema")
-    return ", ".join(said)
+        changes.append("no outputSchema")
+    return ", ".join(changes)
 
 
 def _aspects(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What differs between two schemas of a parameter, beside its description."""
     named = {"type": "type", "enum": "choices", "default": "default"}
-    found = [what for key, what in named.items() if before.get(key) != after.get(key)]
+    aspects = [what for key, what in named.items() if before.get(key) != after.get(key)]
     same = {**before, "description": ""} == {**after, "description": ""}
-    return found or ([] if same else ["schema"])
+    return aspects or ([] if same else ["schema"])

@@ -39,7 +39,7 @@ class ReplayOptions:
     Attributes:
         bundle: an archive of `toolshift gate --bundle`, or a run folder.
         episodes: beginnings of the ids of episodes; all that failed where there are none.
-        sample: how many episodes to draw and play, passed ones too; None for those above.
+        sample: how many episodes to draw and play; where None, `episodes` are played.
         agent: a spec, whose agent meets the scenes afresh; "" to make the recorded calls.
         trust: whether code in the archive may be run.
     """
@@ -50,7 +50,7 @@ class ReplayOptions:
         int | None,
         option(
             metavar="NUMBER",
-            help="Play so many episodes, whatever their verdict, and say whether it holds.",
+            help="Replay this many random episodes, passed ones too, and check their verdicts.",
         ),
     ] = None
     seed: Annotated[int, option(help="--sample: seed of the drawing.")] = 0
@@ -101,13 +101,15 @@ def replay(options: ReplayOptions) -> None:
             sys.exit(play_sample(folder, options.sample, options.seed, options.as_json))
         folder.require_code()
         shifts_as_they_were(folder)
-        those = _chosen(folder, options)
-        found = _with_agent(folder, those, options) if options.agent else _again(folder, those)
+        records = _chosen(folder, options)
+        replayed = (
+            _with_agent(folder, records, options) if options.agent else _again(folder, records)
+        )
         if options.as_json:
-            print_json(found)
+            print_json(replayed)
         else:
-            _print(folder, those, found, bool(options.episodes) and not options.agent)
-    outcomes = {each.outcome for each in found}
+            _print(folder, records, replayed, bool(options.episodes) and not options.agent)
+    outcomes = {episode.outcome for episode in replayed}
     if outcomes <= {"left out", "void"}:
         sys.exit(2)
     sys.exit(0 if outcomes <= {"reproduced", "passed"} else 1)
@@ -135,20 +137,20 @@ def _chosen(folder: RunFolder, options: ReplayOptions) -> list[Record]:
     """The episodes to play."""
     if options.episodes:
         listing = command("replay", options.bundle)
-        return [find_episode(folder, each, listing)[0] for each in options.episodes]
-    found = [each for each in folder.records() if outcome_of(each.grade) == "failed"]
-    if not found:
+        return [find_episode(folder, name, listing)[0] for name in options.episodes]
+    failed = [record for record in folder.records() if outcome_of(record.grade) == "failed"]
+    if not failed:
         raise UsageError(f"{options.bundle}: nothing in it failed, so there is nothing to replay")
-    return found
+    return failed
 
 
-def _again(folder: RunFolder, those: list[Record]) -> list[Replayed]:
-    found = []
+def _again(folder: RunFolder, records: list[Record]) -> list[Replayed]:
+    replayed = []
     with progress("episodes") as watch:
-        for number, record in enumerate(those, 1):
-            found.append(_replayed(folder, record))
-            watch(number, len(those))
-    return found
+        for number, record in enumerate(records, 1):
+            replayed.append(_replayed(folder, record))
+            watch(number, len(records))
+    return replayed
 
 
 def _replayed(folder: RunFolder, record: Record) -> Replayed:
@@ -162,37 +164,37 @@ def _replayed(folder: RunFolder, record: Record) -> Replayed:
     return _row(folder, record, "differs", f"{place} is another now")
 
 
-def _with_agent(folder: RunFolder, those: list[Record], options: ReplayOptions) -> list[Replayed]:
+def _with_agent(folder: RunFolder, records: list[Record], options: ReplayOptions) -> list[Replayed]:
     (made,) = contestants([options.agent], **options.model.given())
     contestant = replace(made, max_repeats=folder.manifest.selection.max_repeats)
-    found: list[Replayed] = []
+    replayed: list[Replayed] = []
     with progress("episodes") as watch:
-        for number, record in enumerate(those, 1):
+        for number, record in enumerate(records, 1):
             again = play(contestant, folder.cell(record), fresh=number == 1)
             outcome = OUTCOMES[outcome_of(again.grade)]
-            found.append(_row(folder, record, outcome, again.grade.cause))
-            watch(number, len(those))
-    return found
+            replayed.append(_row(folder, record, outcome, again.grade.cause))
+            watch(number, len(records))
+    return replayed
 
 
-def _row(folder: RunFolder, record: Record, outcome: Outcome, said: str) -> Replayed:
+def _row(folder: RunFolder, record: Record, outcome: Outcome, detail: str) -> Replayed:
     cell = folder.cell(record)
-    said = said.replace("_", " ")
-    return Replayed(record.episode, cell.lineage, cell.stack, cell.trial, outcome, said)
+    detail = detail.replace("_", " ")
+    return Replayed(record.episode, cell.lineage, cell.stack, cell.trial, outcome, detail)
 
 
-def _print(folder: RunFolder, those: list[Record], found: list[Replayed], whole: bool) -> None:
+def _print(folder: RunFolder, records: list[Record], replayed: list[Replayed], whole: bool) -> None:
     if whole:
-        for record in those:
+        for record in records:
             print_episode(folder, record)
             say()
     rows = [
-        (each.episode, each.outcome, each.said, each.shifts or "clean", each.scene)
-        for each in found[:MAX_LISTED]
+        (episode.episode, episode.outcome, episode.said, episode.shifts or "clean", episode.scene)
+        for episode in replayed[:MAX_LISTED]
     ]
     print_table("", ("episode", "outcome", "", "shifts", "scene"), rows)
-    if len(found) > len(rows):
-        say(f"{len(found) - len(rows)} more: --json lists them all.")
-    names = dict.fromkeys(each.outcome for each in found)
-    counts = ", ".join(f"{sum(e.outcome == name for e in found)} {name}" for name in names)
-    say(f"{len(found)} episodes: {counts}.")
+    if len(replayed) > len(rows):
+        say(f"{len(replayed) - len(rows)} more: --json lists them all.")
+    names = dict.fromkeys(episode.outcome for episode in replayed)
+    counts = ", ".join(f"{sum(e.outcome == name for e in replayed)} {name}" for name in names)
+    say(f"{len(replayed)} episodes: {counts}.")

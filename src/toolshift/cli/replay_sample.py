@@ -16,42 +16,42 @@ MAX_SHOWN = 20
 def play_sample(folder: RunFolder, sample: int, seed: int, as_json: bool) -> int:
     """Plays a sample of a run again, and says whether the verdicts hold; returns the exit code."""
     with progress("episodes") as watch:
-        found = recheck(folder, sample, seed, watch)
+        rechecked = recheck(folder, sample, seed, watch)
     made = folder.manifest.toolshift
     if as_json:
-        print_json({**_plain(found), "holds": found.holds, "toolshift": made})
+        print_json({**_plain(rechecked), "holds": rechecked.holds, "toolshift": made})
     else:
-        _print(found, made)
-    return 0 if found.holds else 1
+        _print(rechecked, made)
+    return 0 if rechecked.holds else 1
 
 
-def _plain(found: Recheck) -> dict[str, object]:
-    return {name: getattr(found, name) for name in found.__struct_fields__}
+def _plain(rechecked: Recheck) -> dict[str, object]:
+    return {name: getattr(rechecked, name) for name in rechecked.__struct_fields__}
 
 
-def _print(found: Recheck, made: str) -> None:
-    for why, number in found.left_out.items():
-        say(f"{number} of {found.episodes} episodes are left out: {why}.")
-    if found.holds:
-        say(f"{found.played} episodes played again (seed {found.seed}): all verdicts hold.")
+def _print(result: Recheck, made: str) -> None:
+    for why, number in result.left_out.items():
+        say(f"{number} of {result.episodes} episodes are left out: {why}.")
+    if result.holds:
+        say(f"{result.played} episodes played again (seed {result.seed}): all verdicts hold.")
         return
-    verdicts = sum(each.what == "verdict" for each in found.differ)
+    verdicts = sum(difference.what == "verdict" for difference in result.differ)
     say(
-        f"{found.played} episodes played again (seed {found.seed}): {len(found.differ)} differ, "
+        f"{result.played} episodes played again (seed {result.seed}): {len(result.differ)} differ, "
         f"{verdicts} of them in the verdict. The run was made with ToolShift {made}, and this is "
         f"{version('toolshift')}."
     )
-    for each in found.differ[:MAX_SHOWN]:
-        _print_difference(each)
-    if len(found.differ) > MAX_SHOWN:
-        say(f"  and {len(found.differ) - MAX_SHOWN} more (--json has all)")
+    for difference in result.differ[:MAX_SHOWN]:
+        _print_difference(difference)
+    if len(result.differ) > MAX_SHOWN:
+        say(f"  and {len(result.differ) - MAX_SHOWN} more (--json has all)")
 
 
-def _print_difference(each: Difference) -> None:
-    said = f"{verdict(each.before)} -> {verdict(each.after)}"
-    say(f"  {each.episode}: {said if each.what == 'verdict' else 'the verdict holds'}")
-    if each.step is None:
+def _print_difference(difference: Difference) -> None:
+    text = f"{verdict(difference.before)} -> {verdict(difference.after)}"
+    say(f"  {difference.episode}: {text if difference.what == 'verdict' else 'the verdict holds'}")
+    if difference.step is None:
         say("    the trace is the same: the verdict was altered, or the rules have changed")
     else:
-        say(f"    step {each.step}, stored: {shown(each.stored)}")
-        say(f"    step {each.step}, again:  {shown(each.again)}")
+        say(f"    step {difference.step}, stored: {shown(difference.stored)}")
+        say(f"    step {difference.step}, again:  {shown(difference.again)}")

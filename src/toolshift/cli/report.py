@@ -37,12 +37,12 @@ class TravelOptions:
     """The results in forms of others.
 
     Attributes:
-        eee: the folder for records of Every Eval Ever; None for none.
+        eee: the folder for records of Every Eval Ever; None writes none.
         model_id: who the agent is, as OWNER/NAME; "" to take it from the run.
         evaluator: who ran the evaluation; "" where it is not said.
-        hf_eval_results: the folder for evaluation results of Hugging Face; None for none.
+        hf_eval_results: the folder for evaluation results of Hugging Face; None writes none.
         hf_dataset: the benchmark on the Hub that they belong to.
-        source_url: where traces or a text can be read; "" for nowhere.
+        source_url: the address where traces or a text can be read; may be "".
     """
 
     eee: Annotated[
@@ -75,11 +75,11 @@ class ReportOptions:
     """What is to be printed, and which files are to be written beside it.
 
     Attributes:
-        agent: only this agent, in detail; "" for all.
+        agent: only this agent, in detail; "" shows all agents.
         join: the runs are parts of one.
         grouping: the table to print; "" for the usual ones.
         html: the page; beside the first run where None.
-        site: where the page of many runs, or of many days, is written; None for none.
+        site: where the page of many runs, or of many days, is written; None writes no page.
         fail_on_loss: end with exit code 1 where an agent is worse on its last day.
         open_: serve the page and show it in the browser.
     """
@@ -130,7 +130,7 @@ class ReportOptions:
         bool,
         option(
             "--open",
-            help="Show the page in the browser, with every trace, also while the run goes on.",
+            help="Show the page in the browser, with every trace, also during the run.",
         ),
     ] = False
     served: ServedPage
@@ -226,7 +226,7 @@ def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> 
         names = ", ".join(str(folder.path) for folder in folders)
         raise NotRead(
             f"{names}: no episode has been run, so there is no result. The command that made the "
-            "folder goes on with it",
+            "folder resumes it",
             Intake(names, "episode"),
         )
 

@@ -1,4 +1,4 @@
-"""The page of `toolshift report --open`, served while the run may still go on."""
+"""The page of `toolshift report --open`, served during the run too."""
 
 from __future__ import annotations
 

@@ -27,14 +27,14 @@ def write_board(runs: Sequence[Path], site: Path, as_json: bool) -> None:
             reports.append(report_of(folder))
             watch(done, len(folders))
     page = write_leaderboard(folders, reports, site)
-    found = comparability(folders)
+    comparable = comparability(folders)
     if as_json:
-        print_json({"page": str(page), "comparable": found})
+        print_json({"page": str(page), "comparable": comparable})
         return
-    for number, group in enumerate(found.groups, 1):
+    for number, group in enumerate(comparable.groups, 1):
         many = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs, comparable"
         say(f"Plan {number}: {group.suite}, {many}")
-    for pair in found.apart:
+    for pair in comparable.apart:
         say(
             f"Plans {pair.first + 1} and {pair.second + 1} cannot be compared: "
             f"{'; '.join(pair.reasons)}"
@@ -47,16 +47,16 @@ def write_days(folder: Path, site: Path | None, fail_on_loss: bool, as_json: boo
 
     `site` is a folder, or the page itself where it ends in .html; in `folder` where None.
     """
-    found = make_trend(read_days(folder))
+    trend = make_trend(read_days(folder))
     out = site or folder
     if out.suffix != ".html":
         out = out / DAYS_PAGE
-    write_trend(found, out)
-    lost = has_lost(found)
+    write_trend(trend, out)
+    lost = has_lost(trend)
     if as_json:
-        print_json({"page": str(out), "lost": lost, "trend": found})
+        print_json({"page": str(out), "lost": lost, "trend": trend})
     else:
-        for agent in found.agents:
-            say(visible(sentence_of(found, agent)))
+        for agent in trend.agents:
+            say(visible(sentence_of(trend, agent)))
         say(f"Page: {out}")
     sys.exit(int(bool(lost) and fail_on_loss))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
+from typing import Annotated
 
 import click
 import msgspec
 
-from toolshift.cli.options import as_json, say_unread
-from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.options import say_unread
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.training import RunOptions, warn_of_evidence
+from toolshift.cli.training import PRESET, ModelOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.drift.lock import read_lock
 from toolshift.drift.sources import read_sources
-from toolshift.measure.gate import Family, check_options, in_percent, in_points
+from toolshift.measure.gate import Family, Rules, check_rules, in_percent, in_points
 from toolshift.retrain.decision import EXIT_CODES
 from toolshift.retrain.retrain import DECISION, MODEL, SHIFT, Asked, retrain
 from toolshift.runs.suite import Selection
@@ -29,35 +30,62 @@ from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import settle
 from toolshift.train.model import require_training
 from toolshift.train.presets import TRAJECTORIES, Settings, preset
+from toolshift.train.scenes import Mix
 from toolshift.train.settings import check_rank
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrainOptions(RunOptions):
+class RetrainOptions(ModelOptions):
     """What `toolshift retrain` is asked for.
 
     Attributes:
         drift: a lock of the old tools, or the file of a release.
         sources: of the new tools; none where `drift` is a release.
-        count: trajectories; 0 for as many as the preset takes.
-        guard: further shifts on which nothing may be lost.
     """
 
-    drift: Path
-    sources: tuple[str, ...]
-    alpha: float
-    count: int
-    worlds: tuple[str, ...]
-    kinds: tuple[str, ...]
-    tasks: int
-    pool: str
-    guard: tuple[str, ...]
-    margin: float
-    always: bool
+    drift: Annotated[Path, argument(metavar="LOCK|RELEASE.json")]
+    sources: Annotated[tuple[str, ...], argument(metavar="[SOURCE]...")] = ()
+    out: Annotated[
+        Path,
+        option(help="Folder of all results; where it holds part of them, the command resumes."),
+    ] = field()  # needed, here
+    steps: Annotated[
+        int | None, option(help="Optimizer steps. Default: one pass over the rows.")
+    ] = None
+    alpha: Annotated[
+        float,
+        option(
+            help="Share of the trajectories on the new tools; the others train on the old ones, so "
+            "that the model does not forget them.",
+        ),
+    ] = 0.5
+    count: Annotated[int, option(help=f"Trajectories. {PRESET}", show_default=False)] = 0
+    worlds: Annotated[
+        tuple[str, ...], option("--world", help="The world whose tools these are; repeat.")
+    ] = Mix().worlds
+    kinds: Annotated[tuple[str, ...], option("--kind", help="Only this task kind; repeat.")] = ()
+    tasks: Annotated[int, option(help="Tasks that the old and the new model are measured on.")] = 64
+    pool: Annotated[
+        str,
+        option(help="Pool of these tasks, dev or test. The model is trained on the pool train."),
+    ] = "dev"
+    guard: Annotated[
+        tuple[str, ...],
+        option(metavar="NAME[:SEV]", help="A further shift on which nothing may be lost; repeat."),
+    ] = ()
+    margin: Annotated[
+        float,
+        option(
+            help="Points of accuracy that may be lost on the old tools, and under each --guard.",
+        ),
+    ] = 5.0
+    always: Annotated[
+        bool, option(help="Train even where the release costs less than --margin.")
+    ] = False
 
     def asked(self, release: ShiftFile) -> Asked:
         """What decides the retraining, checked."""
-        check_options(self.margin)
+        check_rules(Rules(self.margin))
         if not 0 < self.alpha <= 1:
             raise UsageError(
                 f"--alpha {self.alpha:g}: the share on the new tools is above 0, and at most 1"
@@ -86,65 +114,6 @@ class RetrainOptions(RunOptions):
     cls=Sectioned,
     first=("out", "preset", "model", "adapter", "alpha", "worlds", "guard", "margin"),
 )
-@click.argument("drift", metavar="LOCK|RELEASE.json", type=PATH)
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
-@click.option("--out", type=PATH, required=True, help="Folder for all of it; goes on where it is.")
-@click.option(
-    "--preset",
-    default="small",
-    show_default=True,
-    help="small: SmolLM2-135M with LoRA on two cores; paper: on GPUs; smoke: no evidence.",
-)
-@click.option("--model", help="smol, a model directory or a hub name. Default: the preset's.")
-@click.option("--adapter", help="The LoRA adapter in use: a folder, or smol:static.")
-@click.option("--full/--lora", default=None, help="Train all weights, or an adapter.")
-@click.option("--layout", help="How tools are listed. Default: as the adapter was trained.")
-@click.option(
-    "--alpha",
-    default=0.5,
-    show_default=True,
-    help="Share of the trajectories on the new tools; the others keep the old ones in mind.",
-)
-@click.option("--count", default=0, help="Trajectories. Default: the preset's.")
-@click.option("--steps", type=int, help="Optimizer steps. Default: one pass over the rows.")
-@click.option("--lr", type=float, help="Highest learning rate. Default: the preset's.")
-@click.option("--batch", type=int, help="Rows in one forward pass. Default: the preset's.")
-@click.option("--rank", type=int, help="Rank of new LoRA matrices. Default: the preset's.")
-@click.option("--threads", type=int, help="Torch's threads. Default: the preset's.")
-@click.option("--save-every", type=int, help="Steps between checkpoints. Default: the preset's.")
-@click.option("--seed", type=int, help="Of order and trajectories. Default: the preset's.")
-@click.option(
-    "--world",
-    "worlds",
-    multiple=True,
-    default=("poi",),
-    show_default=True,
-    help="The world whose tools these are; repeat.",
-)
-@click.option("--kind", "kinds", multiple=True, help="Only this task kind; repeat.")
-@click.option(
-    "--tasks", default=64, show_default=True, help="Tasks that old and new model are measured on."
-)
-@click.option(
-    "--pool",
-    default="dev",
-    show_default=True,
-    help="Their pool, dev or test. It is trained on the pool train.",
-)
-@click.option(
-    "--guard",
-    multiple=True,
-    metavar="NAME[:SEV]",
-    help="A further shift on which nothing may be lost; repeat.",
-)
-@click.option(
-    "--margin",
-    default=5.0,
-    show_default=True,
-    help="Points of accuracy that may be lost on the old tools, and under each --guard.",
-)
-@click.option("--always", is_flag=True, help="Train even where the release costs less than that.")
-@as_json
 @options_struct(RetrainOptions)
 def command(options: RetrainOptions) -> None:
     """Train a model on exactly what a release changes, and keep it only if nothing is lost.
@@ -161,28 +130,27 @@ def command(options: RetrainOptions) -> None:
     """
     require_training()
     release = _release(options.drift, options.sources)
-    asked = options.asked(release)
-    warn_of_evidence(asked.settings)
-    assert options.out is not None
+    decided_by = options.asked(release)
+    warn_of_evidence(decided_by.settings)
     try:
-        found = retrain(asked, release, options.out, lambda text: say(text, err=True))
+        decision = retrain(decided_by, release, options.out, lambda text: say(text, err=True))
     except KeyboardInterrupt:
-        say(f"Stopped. What is done is kept in {options.out}: the same command goes on.", err=True)
+        say(f"Stopped. Results so far are in {options.out}; the same command resumes.", err=True)
         sys.exit(130)
     if options.as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(decision))
     else:
-        if found.gain is not None:
+        if decision.gain is not None:
             columns = ("", "tasks", "before", "after", "change [90%]", "lost", "gained")
-            rows = [_row("new tools", found.gain)]
-            rows += [_row(family.label, family) for family in found.guarded]
-            print_table(f"\nold -> new model, margin {found.margin:g} points", columns, rows)
-        say(visible(f"\nDecision {found.sentence}"))
+            rows = [_row("new tools", decision.gain)]
+            rows += [_row(family.label, family) for family in decision.guarded]
+            print_table(f"\nold -> new model, margin {decision.margin:g} points", columns, rows)
+        say(visible(f"\nDecision {decision.sentence}"))
         say(f"Record: {options.out / DECISION}; the release as a shift: "
                    f"{options.out / SHIFT}")  # fmt: skip
-        if found.outcome == "keep":
+        if decision.outcome == "keep":
             say(f"The new model: {options.out / MODEL}")
-    sys.exit(EXIT_CODES[found.outcome])
+    sys.exit(EXIT_CODES[decision.outcome])
 
 
 def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:

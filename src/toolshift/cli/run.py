@@ -98,11 +98,11 @@ class RunOptions:
     @property
     def specs(self) -> tuple[str, ...]:
         """Every agent as a spec."""
-        commands = (f"command:{each}" for each in self.commands)
-        found = (*self.agents, *commands, *(f"url:{each}" for each in self.urls))
-        if not found:
+        commands = (f"command:{command}" for command in self.commands)
+        specs = (*self.agents, *commands, *(f"url:{url}" for url in self.urls))
+        if not specs:
             raise UsageError("name an agent: --agent, --agent-command or --agent-url")
-        return found
+        return specs
 
 
 @click.command(
@@ -127,10 +127,10 @@ def run(options: RunOptions) -> None:
         return
     if options.otel:
         spans.set_up()
-    those = contestants(list(specs), options.concurrency, **options.model.given())
+    agents = contestants(list(specs), options.concurrency, **options.model.given())
     judge = judge_of(options.judge, options.judge_url)
     with placed(options.out or new_folder(chosen.suite)) as place:
-        spec = RunSpec(chosen, those, place.path, options.workers, options.executor, judge)
+        spec = RunSpec(chosen, agents, place.path, options.workers, options.executor, judge)
         report = run_shown(spec, options.out is not None, lambda *_: place.stream(), place.shown)
     if options.as_json:
         print_json(report)
@@ -144,20 +144,20 @@ def run(options: RunOptions) -> None:
 
 def _say_faults(report: Evaluation, out: str) -> int:
     """Says which shifts are broken, and of which agents nothing was measured."""
-    for each in report.broken:
-        name = each.shift.partition("+")[0].partition(":")[0]
+    for broken in report.broken:
+        name = broken.shift.partition("+")[0].partition(":")[0]
         say(
             visible(
-                f"Error: {each.shift} is broken: {each.said}. The rest was run; "
+                f"Error: {broken.shift} is broken: {broken.said}. The rest was run; "
                 f"`{command('check', name)}` says more."
             ),
             err=True,
         )
     unreached = [
-        each.name
-        for each in report.agents
-        if each.infrastructure == each.everything.void > 0
-        and each.everything.episodes == each.everything.void
+        agent.name
+        for agent in report.agents
+        if agent.infrastructure == agent.everything.void > 0
+        and agent.everything.episodes == agent.everything.void
     ]
     if unreached:
         hint = "" if is_address(out) else f" `{command('trace', out)}` has their texts."
@@ -172,9 +172,9 @@ def _say_faults(report: Evaluation, out: str) -> int:
 
 
 def _estimate(plan: Plan, options: RunOptions) -> None:
-    found = estimate_run(plan, options.specs, options.model.given())
+    estimates = estimate_run(plan, options.specs, options.model.given())
     if options.as_json:
-        print_json(found)
+        print_json(estimates)
         return
-    for each in found:
-        say(each.text)
+    for estimate in estimates:
+        say(estimate.text)

@@ -47,13 +47,13 @@ def compare(options: CompareOptions) -> None:
         raise UsageError("give --agent at most twice")
     names = (*options.agents, *options.agents, "", "")
     before, after = RunFolder.read(options.before), RunFolder.read(options.after)
-    found = compare_runs(before, after, names[0], names[1])
+    comparison = compare_runs(before, after, names[0], names[1])
     if options.as_json:
-        print_json({"comparison": found})
+        print_json({"comparison": comparison})
     else:
-        for note in found.notes:
+        for note in comparison.notes:
             say(f"Note: {note}", err=True)
-        _print_comparison(found)
+        _print_comparison(comparison)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,18 +89,18 @@ def regrade(options: RegradeOptions) -> None:
     if options.as_json:
         print_json({"episodes": len(records), "changed": changed, "left": left})
         return
-    passes = sum(each.before.passed != each.after.passed for each in changed)
+    passes = sum(change.before.passed != change.after.passed for change in changed)
     say(
         f"{len(records) - left.total()} episodes graded again: {len(changed)} verdicts changed, "
         f"{passes} of them between pass and failure" + ("; written." if write and changed else ".")
     )
     for why, number in left.items():
         say(f"{number} keep the stored verdict: {why}.")
-    for each in changed[:20]:
-        say(f"  {each.episode}: {verdict(each.before)} -> {verdict(each.after)}")
+    for change in changed[:20]:
+        say(f"  {change.episode}: {verdict(change.before)} -> {verdict(change.after)}")
 
 
-def _print_comparison(found: Comparison) -> None:
+def _print_comparison(compared: Comparison) -> None:
     def row(contrast: Contrast) -> list[str]:
         change = contrast.change
         star = " *" if contrast.significant else ""
@@ -117,16 +117,16 @@ def _print_comparison(found: Comparison) -> None:
         ]
 
     columns = ("", "pairs", "before", "after", "change", "lost", "gained", "a lost one")
-    main = [row(each) for each in (found.clean, *found.tiers, found.everything) if each]
-    print_table(f"\n{found.before} -> {found.after}", columns, main)
-    shifts = [row(each) for each in found.shifts if each.significant]
+    main = [row(line) for line in (compared.clean, *compared.tiers, compared.everything) if line]
+    print_table(f"\n{compared.before} -> {compared.after}", columns, main)
+    shifts = [row(line) for line in compared.shifts if line.significant]
     if shifts:
         print_table("\nsignificant changes by shift", columns, shifts)
-    rest = [each.label for each in found.shifts if not each.significant]
+    rest = [line.label for line in compared.shifts if not line.significant]
     if rest:
         console().print(f"\nnot significant: {', '.join(rest)}", style="dim")
     console().print(
-        f"{found.only_before} scenes only before, {found.only_after} only after, {found.void} "
-        "pairs void. * significant (Holm).",
+        f"{compared.only_before} scenes only before, {compared.only_after} only after, "
+        f"{compared.void} pairs void. * significant (Holm).",
         style="dim",
     )

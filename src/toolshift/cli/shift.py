@@ -105,35 +105,35 @@ def from_diff(options: FromDiffOptions) -> None:
 
 def show_shift(name: str, as_json: bool) -> None:
     """Shows what a shift changes: a file of from-diff, tool by tool, or a registered one."""
-    found = find_shift(name)
-    if found.file:
-        file = decode_shift_file(found.file, name)
+    shift = find_shift(name)
+    if shift.file:
+        file = decode_shift_file(shift.file, name)
         _print(file, Settled(file.mapping, ()), as_json)
         return
-    told: dict[str, Any] = {
-        "shift": found.name,
-        "tier": found.tier,
-        "dimension": found.dimension,
-        "level": found.level,
-        "preserves": found.preserves,
-        "imitates": found.imitates,
-        "what": found.summary,
+    facts: dict[str, Any] = {
+        "shift": shift.name,
+        "tier": shift.tier,
+        "dimension": shift.dimension,
+        "level": shift.level,
+        "preserves": shift.preserves,
+        "imitates": shift.imitates,
+        "what": shift.summary,
     }
-    drift = real_drift(found.name)
+    drift = real_drift(shift.name)
     if drift:
-        told["real drift"] = drift if as_json else "\n".join(drift.sentences)
+        facts["real drift"] = drift if as_json else "\n".join(drift.sentences)
     if as_json:
-        print_json(told)
+        print_json(facts)
         return
-    print_table("", ("", ""), [each for each in told.items() if each[1]])
+    print_table("", ("", ""), [fact for fact in facts.items() if fact[1]])
 
 
 def _read(side: str) -> Side:
     if side.startswith(("mcp:", "http")):
         say(f"Asking {side.partition('?')[0].split(' ')[0]} for its tools ...", err=True)
-    found = read_side(side)
-    say_unread(found.unread)
-    return found
+    tools = read_side(side)
+    say_unread(tools.unread)
+    return tools
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -159,10 +159,10 @@ def _ask(before: Side, after: Side, given: Answers, settled: Settled) -> Settled
         of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
         say(f"\nThe {what[question.path[0]]} {question.path[-1]}{of} is gone.")
         say(f"There is {', '.join(question.choices[:20])}.")
-        said = click.prompt("What has it become? (- for nothing)", default=question.guess)
-        while said not in (*question.choices, "-"):
-            said = click.prompt("One of those, or - for nothing", default=question.guess)
-        given = answered(given, question, "" if said == "-" else said)
+        answer = click.prompt("What has it become? (- for nothing)", default=question.guess)
+        while answer not in (*question.choices, "-"):
+            answer = click.prompt("One of those, or - for nothing", default=question.guess)
+        given = answered(given, question, "" if answer == "-" else answer)
         settled = settle(before, after, given)
     return settled
 
@@ -219,8 +219,8 @@ def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
     )
     if len(changed) > MAX_ROWS:
         say(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
-    said = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())
-    say(f"{said}. Tier {shift.tier}, dimension {shift.dimension}.")
+    counts = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())
+    say(f"{counts}. Tier {shift.tier}, dimension {shift.dimension}.")
     for question in settled.questions:
         say(f"Open: {'.'.join(question.path)}: {question.note}")
 

@@ -125,7 +125,7 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
     if not found:
         raise NotRead(
             f"{folder.path}: no episode has been run, so there is none to show. The command that "
-            "made the folder goes on with it",
+            "made the folder resumes it",
             Intake(str(folder.path), "episode"),
         )
     found.sort(key=lambda row: places.index(str(row["outcome"])))

@@ -7,23 +7,23 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import msgspec
 
-from toolshift.cli.data import MixOptions, mix, trajectories, warn
+from toolshift.cli.data import TrajectoryOptions, warn
 from toolshift.cli.group import Group
 from toolshift.cli.grpo import grpo
-from toolshift.cli.options import as_json, machine
-from toolshift.cli.parameters import PATH, Option, options, options_struct
+from toolshift.cli.options import machine
+from toolshift.cli.parameters import given, option, options_struct
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.training import RunOptions, warn_of_evidence
+from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, progress, say
 from toolshift.core.text import one_line
-from toolshift.data.augment import DEFAULT, Recipe, check_recipe
+from toolshift.data.augment import Recipe, check_recipe
 from toolshift.data.files import digest_of as file_hash
 from toolshift.data.files import place_word
 from toolshift.lm.checkpoint import training_record
@@ -43,62 +43,6 @@ if TYPE_CHECKING:
     from toolshift.train.model import Base
 
 
-def _number(name: str, kind: type, help_: str) -> Option:
-    return click.option(name, type=kind, help=f"{help_} Default: the preset's.")
-
-
-training = options(
-    click.option(
-        "--preset",
-        default="small",
-        show_default=True,
-        help="smoke: seconds, no evidence; small: SmolLM2-135M with LoRA on two cores; paper: "
-        "Qwen2.5-7B-Instruct in full on GPUs.",
-    ),
-    click.option("--out", type=PATH, help="Folder for the result."),
-    click.option(
-        "--model",
-        help="A base model of `toolshift list models`, a model directory or a hub name. Default: "
-        "the preset's.",
-    ),
-    click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft."),
-    click.option("--full/--lora", default=None, help="Train all weights, or an adapter."),
-    _number("--rank", int, "Rank of the LoRA matrices."),
-    _number("--lr", float, "Highest learning rate."),
-    _number("--epochs", int, "Passes over the rows."),
-    _number("--steps", int, "Optimizer steps, instead of --epochs."),
-    _number("--batch", int, "Rows in one forward pass."),
-    _number("--accumulate", int, "Forward passes in one step."),
-    _number("--max-tokens", int, "Leave longer rows out."),
-    click.option("--checkpointing/--no-checkpointing", default=None, help="Save memory, slower."),
-    click.option(
-        "--layout",
-        help="How tools are listed: description-first, name-first, json, spaced or spaced-texts. "
-        "Default: as what it starts from was trained, or the preset's.",
-    ),
-    _number("--threads", int, "Torch's threads."),
-    _number("--save-every", int, "Steps between checkpoints; the last one is kept."),
-    click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept."),
-    click.option(
-        "--eval-every",
-        type=int,
-        help="Steps between evaluations on the dev pool; 0 for none. Default: 100 at `small`, else "
-        "0.",
-    ),
-    _number("--eval-scenes", int, "Scenes of one evaluation."),
-    click.option(
-        "--resume",
-        is_flag=False,
-        flag_value="last",
-        metavar="[STEP]",
-        help="Go on from the last checkpoint in --out, or from that of a step.",
-    ),
-    click.option("--show-mask", is_flag=True, help="Print a row with what is learned, and stop."),
-    machine,
-    as_json,
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(RunOptions):
     """What supervised training is asked for.
@@ -107,10 +51,20 @@ class TrainOptions(RunOptions):
         show_mask: print a row with what is learned, and stop.
     """
 
-    show_mask: bool = False
-    epochs: int | None = None
-    accumulate: int | None = None
-    max_tokens: int | None = None
+    show_mask: Annotated[bool, option(help="Print a row with what is learned, and stop.")] = False
+    epochs: Annotated[int | None, option(help=f"Passes over the rows. {PRESET}")] = None
+    steps: Annotated[int | None, option(help=f"Optimizer steps, instead of --epochs. {PRESET}")] = (
+        None
+    )
+    accumulate: Annotated[int | None, option(help=f"Forward passes in one step. {PRESET}")] = None
+    max_tokens: Annotated[int | None, option(help=f"Leave longer rows out. {PRESET}")] = None
+    eval_every: Annotated[
+        int | None,
+        option(
+            help="Steps between evaluations on the dev pool; 0 turns them off. Default: 100 at "
+            "`small`, else 0.",
+        ),
+    ] = None
 
     def settings(self) -> Settings:
         """The preset, changed by what is asked for, and checked."""
@@ -125,44 +79,41 @@ class TrainOptions(RunOptions):
 class SftOptions(TrainOptions):
     """What `toolshift train sft` is asked for."""
 
-    data: Path
+    data: Annotated[
+        Path,
+        option(
+            help="Rows with the columns messages and tools (`toolshift data`), or of another "
+            "format that `toolshift augment` reads.",
+        ),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaftOptions(MixOptions, TrainOptions):
-    """What `toolshift train paft` is asked for: training, on trajectories of a mix.
+class PaftOptions(TrajectoryOptions, TrainOptions):
+    """What `toolshift train paft` is asked for: training, on trajectories of a mix."""
 
-    Attributes:
-        count: trajectories; 0 for as many as the preset takes.
-        data: conversations to train on instead of trajectories; None for these.
-    """
-
-    count: int = 0
-    data: Path | None = None
+    alpha: Annotated[float, option(help="Share that is shifted, 0 to 1.")] = 0.3
+    count: Annotated[int, option(help=f"Trajectories. {PRESET}", show_default=False)] = 0
+    data: Annotated[
+        Path | None,
+        option(
+            help="Conversations of yours to train on instead of trajectories, in any format of "
+            "`toolshift augment`.",
+        ),
+    ] = None
 
     def recipe(self) -> Recipe:
         """What is done to conversations of the user's."""
-        none = Mix()
-        ours = {
-            "world": self.worlds not in ((), none.worlds),
-            "kind": self.kinds,
-            "count": self.count,
-            "size": self.size != none.size,
-            "slips": self.slips,
-            "share": self.share != none.share,
-        }
-        for name, given in ours.items():
-            if given:
+        unset = PaftOptions()
+        scenes = {"worlds": "--world", "kinds": "--kind", "count": "--count"}
+        scenes |= {name: f"--{name}" for name in ("size", "slips", "share")}
+        for name, written in scenes.items():
+            if getattr(self, name) != getattr(unset, name):
                 raise UsageError(
-                    f"--{name} is about the scenes of our worlds, and --data names conversations "
-                    "of yours: leave one of them out"
+                    f"{written} is about the scenes of our worlds, and --data "
+                    "names conversations of yours: leave one of them out"
                 )
-        made = Recipe(
-            alpha=self.alpha,
-            shifts=self.shifts or DEFAULT,
-            severities=self.severities or Recipe().severities,
-            seed=self.seed,
-        )
+        made = Recipe(**given(self, Recipe))
         check_recipe(made)
         return made
 
@@ -196,24 +147,24 @@ def _paft_on_data(options: PaftOptions, source: Path) -> None:
     settings, recipe = options.settings(), options.recipe()
     find_base(settings)  # before the data is read
     with progress("conversations") as watch:
-        found = own_rows(source, recipe, watch)
-    warn(check_shifted(found, recipe))
+        own = own_rows(source, recipe, watch)
+    warn(check_shifted(own, recipe))
     word = place_word(source)
-    for place, why in found.faults[:MAX_FAULTS]:
+    for place, why in own.faults[:MAX_FAULTS]:
         warn(f"{source}, {word} {place}: {one_line(why)}")
-    if found.faults:
-        left = len(found.faults)
-        warn(f"{left} of {found.conversations + left} conversations are left out.")
-    told = {
+    if own.faults:
+        left = len(own.faults)
+        warn(f"{left} of {own.conversations + left} conversations are left out.")
+    origin = {
         "file": source.name,
         "sha256": file_hash(source),
         "recipe": msgspec.to_builtins(recipe),
-        "conversations": found.conversations,
-        "shifted": found.shifted,
-        "not_applicable": found.skipped,
-        "left_out": len(found.faults),
+        "conversations": own.conversations,
+        "shifted": own.shifted,
+        "not_applicable": own.skipped,
+        "left_out": len(own.faults),
     }
-    _train(found.rows, settings, options, told, None)
+    _train(own.rows, settings, options, origin, None)
 
 
 def _train(
@@ -244,17 +195,17 @@ def _train(
 
 
 def _evaluation(
-    rows: Sequence[Mapping[str, Any]], settings: Settings, asked: int | None, mix: Mix | None
+    rows: Sequence[Mapping[str, Any]], settings: Settings, wanted: int | None, mix: Mix | None
 ) -> tuple[Settings, Callable[[Base], Evaluate] | None]:
     """How often the live model is evaluated, and by what."""
-    every = EVAL_EVERY[settings.preset] if asked is None else asked
+    every = EVAL_EVERY[settings.preset] if wanted is None else wanted
     settings = msgspec.structs.replace(settings, eval_every=every)
     if not every:
         return settings, None
     try:
         return settings, load("toolshift.train.evaluation:evaluation")(rows, settings, mix)
     except UsageError as fault:
-        if asked is not None:
+        if wanted is not None:
             raise
         warn(f"No evaluation on the way: {fault}")
         return msgspec.structs.replace(settings, eval_every=0), None
@@ -302,16 +253,8 @@ def train() -> None:
     cls=Sectioned,
     first=("data", "out", "preset", "model", "adapter", "steps", "resume", "show_mask"),
 )
-@click.option(
-    "--data",
-    type=PATH,
-    required=True,
-    help="Rows with the columns messages and tools (`toolshift data`), or of another format that "
-    "`toolshift augment` reads.",
-)
-@click.option("--seed", type=int, help="Of first weights and order. Default: the preset's.")
-@training
 @options_struct(SftOptions)
+@machine
 def sft(options: SftOptions) -> None:
     """Fine-tune on what the assistant says in the rows of a file.
 
@@ -325,17 +268,8 @@ def sft(options: SftOptions) -> None:
 @train.command(
     cls=Sectioned, first=("out", "preset", "model", "adapter", "alpha", "shifts", "data", "resume")
 )
-@click.option(
-    "--data",
-    type=PATH,
-    help="Conversations of yours to train on instead, in any format of `toolshift augment`.",
-)
-@click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
-@click.option("--count", default=0, help="Trajectories. Default: the preset's.")
-@trajectories
-@mix
-@training
 @options_struct(PaftOptions)
+@machine
 def paft(options: PaftOptions) -> None:
     """Fine-tune on the oracle's trajectories, or on conversations of yours, some of them shifted.
 

@@ -60,9 +60,9 @@ class VerifyOptions:
 
     Attributes:
         sources: of the tools as they are; what was locked where empty.
-        calls: what holds the calls that the agent made; "" for nothing.
+        calls: the file or run with the calls that the agent made; may be "".
         fail_on: what counts as drift: a severity and those above it, or recorded calls that break.
-        sarif: a file to write; None for none.
+        sarif: the SARIF file to write; None writes no file.
         agents: specs of agents to run under the drift.
         out: the folder of their run; a new one where None.
     """
@@ -175,11 +175,11 @@ def _check_agents(options: VerifyOptions) -> None:
     context = click.get_current_context()
     names = (*Selection.__struct_fields__, "out", "workers", "concurrency")
     given = click.core.ParameterSource.COMMANDLINE
-    said = [param for param in context.command.params if param.name in names]
-    said = [param for param in said if context.get_parameter_source(param.name or "") == given]
-    if said and not options.agents:
+    passed = [param for param in context.command.params if param.name in names]
+    passed = [param for param in passed if context.get_parameter_source(param.name or "") == given]
+    if passed and not options.agents:
         raise UsageError(
-            f"{said[0].opts[0]} is for the run of --agent, and there is none: add --agent, or "
+            f"{passed[0].opts[0]} is for the run of --agent, and there is none: add --agent, or "
             "leave it out"
         )
 
@@ -252,14 +252,14 @@ def _costs(lock: Lock, now: Side, report: DriftReport, options: VerifyOptions) -
     with TemporaryDirectory() as folder:
         paths = write_shifts(before, now, Path(folder))
         chosen = select(msgspec.structs.replace(options.selection, shifts=tuple(paths)))
-        those = contestants(list(options.agents), options.concurrency, **options.model.given())
+        agents = contestants(list(options.agents), options.concurrency, **options.model.given())
         path = options.out or new_folder("drift")
-        run_shown(RunSpec(chosen, those, path, options.workers), options.out is not None)
+        run_shown(RunSpec(chosen, agents, path, options.workers), options.out is not None)
         folder_of_run = RunFolder.read(path)
-        names = [each.name for each in those]
-        found = costs_of(folder_of_run.plan, folder_of_run.records(), names, report.changes)
+        names = [agent.name for agent in agents]
+        costs = costs_of(folder_of_run.plan, folder_of_run.records(), names, report.changes)
     say(f"Run folder: {path}", err=True)
-    return found
+    return costs
 
 
 def _print_cost(cost: Cost, sentence: str) -> None:
@@ -307,20 +307,20 @@ def _calls(event: DriftEvent, report: DriftReport) -> str:
 
 
 def _print_broken(report: DriftReport) -> None:
-    recorded = [each for each in report.broken.values() if each.recorded]
-    tried = [each for each in report.broken.values() if not each.recorded]
+    recorded = [call for call in report.broken.values() if call.recorded]
+    tried = [call for call in report.broken.values() if not call.recorded]
     if report.calls is not None:
         say(f"\n{sum(report.breaks.values())} of {report.calls} recorded calls break.")
-    for each in (*recorded, *([] if report.calls is not None else tried))[:MAX_ROWS]:
-        say(visible(f"  {_call(each)}: {each.why}"))
+    for call in (*recorded, *([] if report.calls is not None else tried))[:MAX_ROWS]:
+        say(visible(f"  {_call(call)}: {call.why}"))
     if report.calls is None and tried:
         say("These calls were made from the old schemas; --calls TRACE looks at your agent's.")
 
 
 def _call(broken: BrokenCall) -> str:
-    said: Sequence[str] = [
+    parts: Sequence[str] = [
         f"{name}={msgspec.json.encode(value).decode()}"
         for name, value in broken.call.arguments.items()
     ]
-    text = f"{broken.call.tool}({', '.join(said)})"
+    text = f"{broken.call.tool}({', '.join(parts)})"
     return text if len(text) <= 160 else f"{text[:157]}..."

@@ -29,7 +29,7 @@ from toolshift.watch.watch import EVERY, LEARN, Alarm, Watcher
 from toolshift.watch.webhook import Webhook
 
 BLIND = 20
-"""After so many lines or spans, none of which was understood, that is said at once."""
+"""If none of this many first lines or spans is understood, the command says so at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,12 @@ class WatchOptions:
     Attributes:
         stream: a file of JSON lines, or "-" for standard input.
         lock: the tools as they were; the first list of the stream where None.
-        baseline: a stream from when all was well, to learn from; None for none.
+        baseline: a stream from before the problem, to learn from; None learns from no file.
         every: at most one false alarm in so many events, on average.
         learn: calls of a tool, or endings, from which a rate is learned.
-        webhook: an address to which alarms are posted; "" for none.
+        webhook: the address to which alarms are posted; "" posts no alarm.
         headers: "Name: value" for it.
-        metrics_port: the port on which Prometheus is answered; None for none.
+        metrics_port: the port that Prometheus reads from; None opens no port.
     """
 
     stream: Annotated[str, argument(metavar="FILE|-")]
@@ -117,14 +117,14 @@ def watch(options: WatchOptions) -> None:
     with ExitStack() as open_:
         metrics = _serve_metrics(options, open_)
         hook = _webhook(options, open_)
-        found, reader = _follow(watcher, options, metrics, hook)
-    if not found:
+        alarms, reader = _follow(watcher, options, metrics, hook)
+    if not alarms:
         reader.check()
-    _say_end(watcher, found, reader.intake, options.as_json)
+    _say_end(watcher, alarms, reader.intake, options.as_json)
     if hook is not None and hook.lost:
-        said = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
-        say(f"{said} ({hook.fault or 'too many at once'}).", err=True)
-    sys.exit(int(found > 0))
+        lost = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
+        say(f"{lost} ({hook.fault or 'too many at once'}).", err=True)
+    sys.exit(int(alarms > 0))
 
 
 def _check_stream(stream: str) -> None:
@@ -153,22 +153,22 @@ def _follow(
     """Follows the stream to its end, or to Ctrl-C."""
     standard = options.stream == "-"
     piped = standard or not Path(options.stream).is_file()
-    reader, found = Reader("standard input" if standard else options.stream), 0
+    reader, alarms = Reader("standard input" if standard else options.stream), 0
     redactor = Redactor(tuple(dict(_headers(options)).values()))
     lines = sys.stdin.buffer if standard else read_lines(Path(options.stream))
     with suppress(KeyboardInterrupt):
         for alarm in _alarms(watcher, iter(lines), reader, metrics, piped):
-            found += 1
+            alarms += 1
             _print(alarm, options.as_json)
             if metrics is not None:
                 metrics.alarm(alarm)
             if hook is not None:
                 hook.send(redactor.clean(_message(alarm, options)))
-    return found, reader
+    return alarms, reader
 
 
 def _headers(options: WatchOptions) -> list[tuple[str, str]]:
-    return [header_of(each, "--webhook-header") for each in options.headers]
+    return [header_of(header, "--webhook-header") for header in options.headers]
 
 
 def _webhook(options: WatchOptions, open_: ExitStack) -> Webhook | None:
@@ -231,12 +231,12 @@ def _say_blind(intake: Intake, missed: int) -> None:
         say(f"Warning: nothing was read so far: {intake.missing()}", err=True)
 
 
-def _say_end(watcher: Watcher, found: int, intake: Intake, as_json: bool) -> None:
-    said = (
+def _say_end(watcher: Watcher, alarms: int, intake: Intake, as_json: bool) -> None:
+    text = (
         f"{watcher.events} events, {watcher.calls} calls of {watcher.tools} tools, "
-        f"{watcher.endings} endings: {found} alarm{'s' if found != 1 else ''}."
+        f"{watcher.endings} endings: {alarms} alarm{'s' if alarms != 1 else ''}."
     )
-    say(said, err=True)
+    say(text, err=True)
     learning = watcher.tools - watcher.watching
     if learning:
         say(f"Of {learning} tools there were too few calls to learn from.", err=True)

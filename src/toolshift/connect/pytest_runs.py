@@ -31,7 +31,8 @@ from toolshift.measure.gate import (
     OVERALL,
     Family,
     Gate,
-    check_options,
+    Rules,
+    check_rules,
     in_percent,
     judge,
 )
@@ -87,10 +88,8 @@ class Played:
             self.gates[key] = judge(
                 RunFolder.read(asked.baseline),
                 self.folder,
-                margin,
+                Rules(margin, asked.by, asked.max_void),
                 baseline_agent=asked.baseline_agent,
-                by=asked.by,
-                max_void=asked.max_void,
             )
         return self.gates[key]
 
@@ -214,7 +213,7 @@ def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
         selection=Selection.of(**selected) if selected else None,
         options=own,
     )
-    check_options(asked.margin, asked.by, asked.max_void)
+    check_rules(Rules(asked.margin, asked.by, asked.max_void))
     check_at_once(asked.workers, asked.concurrency)
     if asked.inconclusive not in INCONCLUSIVE:
         raise UsageError(unknown("inconclusive", str(asked.inconclusive), INCONCLUSIVE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Literal, get_args
@@ -168,16 +168,6 @@ def shift(
             or `preserves` that there is not.
     """
     own = name
-    if level is None:
-        level = 3 if preserves != "end_state" else _LEVEL_OF.get(tier, 1)
-    for what, value, known in (
-        ("tier", tier, get_args(Tier)),
-        ("dimension", dimension, get_args(Dimension)),
-        ("preserves", preserves, get_args(Preserves)),
-        ("level", str(level), ("1", "2", "3")),
-    ):
-        if value not in known:
-            raise UsageError(f"a shift that is declared here: {unknown(what, str(value), known)}")
 
     def register(rule: Rule) -> Rule:
         if not callable(rule) or isinstance(rule, type):
@@ -185,19 +175,21 @@ def shift(
                 f"@shift(...) stands before a function of (scene, rng, severity), not {rule!r:.80}"
             )
         name = own or rule.__name__
-        summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
-        place = 4 - level if order is None else order
+        wrong = next(_wrong_values(tier, dimension, preserves, level, order, version), "")
         if name in declared and declared[name].rule.__module__ != rule.__module__:
-            raise UsageError(
-                f"{placed(f'shift {name!r} of {rule.__module__}', defined_at(rule))}: "
-                f"{declared[name].rule.__module__} has a shift of this name already; choose another"
-            )
+            other = declared[name].rule.__module__
+            wrong = wrong or f"{other} has a shift of this name already; choose another"
+        if wrong:
+            raise UsageError(f"{placed(f'shift {name!r}', defined_at(rule))}: {wrong}")
+        summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
+        reached = level or (3 if preserves != "end_state" else _LEVEL_OF.get(tier, 1))
+        place = 4 - reached if order is None else order
         declared[name] = Shift(
             name,
             version,
             tier,
             dimension,
-            level,
+            reached,
             preserves,
             place,
             imitates,
@@ -208,3 +200,26 @@ def shift(
         return rule
 
     return register
+
+
+def _wrong_values(
+    tier: object,
+    dimension: object,
+    preserves: object,
+    level: object,
+    order: object,
+    version: object,
+) -> Iterator[str]:
+    """What `@shift` was given that it does not take, and what it takes."""
+    words = (("tier", tier, Tier), ("dimension", dimension, Dimension))
+    for what, value, kind in (*words, ("preserves", preserves, Preserves)):
+        if not isinstance(value, str):
+            yield f"{what} must be one of {', '.join(get_args(kind))}, not {value!r:.80}"
+        elif value not in get_args(kind):
+            yield unknown(what, value, get_args(kind))
+    if level is not None and level not in (1, 2, 3):
+        yield f"level must be 1, 2 or 3, not {level!r:.80}"
+    if order is not None and not isinstance(order, int):
+        yield f"order must be a whole number, not {order!r:.80}"
+    if not isinstance(version, int) or version < 1:
+        yield f"version must be a whole number from 1, not {version!r:.80}"

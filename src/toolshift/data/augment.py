@@ -261,13 +261,13 @@ def pick(recipe: Recipe, number: int, left: Sequence[Sequence[int]]) -> Pick:
 def draws(recipe: Recipe, digest: str) -> Iterator[Draw]:
     """What is tried on a row, in this order, until something is applicable."""
     entries, stacks = list(recipe.shifts), list(stacks_by_severity(recipe))
-    counts = [[len(each) for each in one] for one in stacks]
+    counts = [[len(one_stack) for one_stack in one] for one in stacks]
     for place in range(min(MAX_TRIES, len(entries))):
         number = draw_number(recipe, digest, place)
         which, severity, first, way = pick(recipe, number, counts)
-        entry, found = entries.pop(which), stacks.pop(which)[severity]
+        entry, drawn = entries.pop(which), stacks.pop(which)[severity]
         counts.pop(which)
-        for stack in found[first:] + found[:first]:
+        for stack in drawn[first:] + drawn[:first]:
             yield Draw(entry, recipe.severities[severity], stack, way, f"{recipe.seed} {digest}")
 
 
@@ -289,8 +289,8 @@ def converted(row: Row, form: Format, target: Format) -> Row:
 
 
 def _in_format(conversation: Conversation, row: Row, form: Format, target: Format) -> Row:
-    for place, said in enumerate(conversation.messages):
-        if said.more:
+    for place, message in enumerate(conversation.messages):
+        if message.more:
             raise RowFault(f"message {place} holds more than text, which {target.name} cannot say")
     out = {**_further(row, form), **target.write(portable(conversation), None)}
     try:
@@ -343,8 +343,8 @@ def _rewires(stack: Stack) -> bool:
 @lru_cache(maxsize=1024)
 def renames(stack: Stack) -> bool:
     """Whether there are shifts, and all are of names and texts alone."""
-    found = [find_shift(applied.shift) for applied in stack]
-    return bool(found) and all(e.level == 1 and e.dimension == "action" for e in found)
+    known = [find_shift(applied.shift) for applied in stack]
+    return bool(known) and all(e.level == 1 and e.dimension == "action" for e in known)
 
 
 def _same(one: Conversation, other: Conversation) -> bool:
@@ -360,11 +360,11 @@ def _with_distractors(
     conversation: Conversation, rng: Random, severity: int, functions: list[dict[str, Any]]
 ) -> Conversation:
     shown = [tool.function for tool in conversation.tools]
-    found = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])
-    if not found:
+    added = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])
+    if not added:
         raise NotApplicable("the data has no other tools")
     own, kept = apart(conversation.tools)
-    tools = [*own, *(ToolShown(function) for function in found)]
+    tools = [*own, *(ToolShown(function) for function in added)]
     return Conversation((*rng.sample(tools, len(tools)), *kept), conversation.messages)
 
 
@@ -378,10 +378,10 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
             raise NotApplicable("every tool is called, so none can be spared")
         gone = rng.choice(spare)
         return "tool_gone_lookalike", [_without(conversation, gone, conversation.messages)]
-    place, said = _last_calling(conversation, names)
-    gone = said.calls[0].name
+    place, message = _last_calling(conversation, names)
+    gone = message.calls[0].name
     earlier = {c.name for m in conversation.messages[:place] for c in m.calls}
-    if len(said.calls) > 1 or gone in earlier or not said.learned:
+    if len(message.calls) > 1 or gone in earlier or not message.learned:
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
     ending = Message("assistant", rng.choice(_REFUSALS))
@@ -396,8 +396,8 @@ def _last_calling(conversation: Conversation, names: list[str]) -> tuple[int, Me
     """The last message that calls one of these tools."""
     calling = (
         place
-        for place, said in enumerate(conversation.messages)
-        if any(call.name in names for call in said.calls)
+        for place, message in enumerate(conversation.messages)
+        if any(call.name in names for call in message.calls)
     )
     place = max(calling, default=None)
     if place is None:
@@ -421,6 +421,6 @@ def _check_alone(conversation: Conversation, name: str) -> None:
         raise NotApplicable(str(fault)) from None
     weights = weights_of(box.sources)
     source = box.sources[name]
-    for other, each in box.sources.items():
-        if other != name and alike_tools(source, each, weights) >= POSSIBLE:
+    for other, own in box.sources.items():
+        if other != name and alike_tools(source, own, weights) >= POSSIBLE:
             raise NotApplicable(f"{other} may do the work of {name}")

@@ -124,24 +124,30 @@ def portable(conversation: Conversation) -> Conversation:
     Calls that were made at once, as some formats say them one by one, are one message.
     """
     messages = [
-        msgspec.structs.replace(said, text=said.text.replace(TOOLS_HERE, "").rstrip())
-        if TOOLS_HERE in said.text
-        else said
-        for said in conversation.messages
+        msgspec.structs.replace(message, text=message.text.replace(TOOLS_HERE, "").rstrip())
+        if TOOLS_HERE in message.text
+        else message
+        for message in conversation.messages
     ]
     return Conversation(conversation.tools, _at_once(messages))
 
 
 def _at_once(messages: list[Message]) -> tuple[Message, ...]:
     """Messages in which calls that follow each other, with nothing between them, are one."""
-    found: list[Message] = []
-    for each in messages:
-        last = found[-1] if found else None
-        if last and last.calls and each.calls and not each.text and last.learned == each.learned:
-            found[-1] = msgspec.structs.replace(last, calls=last.calls + each.calls)
+    merged: list[Message] = []
+    for message in messages:
+        last = merged[-1] if merged else None
+        if (
+            last
+            and last.calls
+            and message.calls
+            and not message.text
+            and last.learned == message.learned
+        ):
+            merged[-1] = msgspec.structs.replace(last, calls=last.calls + message.calls)
         else:
-            found.append(each)
-    return tuple(found)
+            merged.append(message)
+    return tuple(merged)
 
 
 def told(conversation: Conversation) -> list[tuple[Any, ...]]:
@@ -152,15 +158,17 @@ def told(conversation: Conversation) -> list[tuple[Any, ...]]:
     conversation = portable(conversation)
     turns = turns_of(conversation.messages)
     if turns is None:
-        return [(said.role, said.text.strip(), said.calls) for said in conversation.messages]
-    found: list[tuple[Any, ...]] = []
-    for said, results in turns:
-        if said.role != "system" and (said.text.strip() or said.role == "user"):
-            found.append((said.role, said.text.strip()))
-        for call, result in zip(said.calls, results, strict=True):
+        return [
+            (message.role, message.text.strip(), message.calls) for message in conversation.messages
+        ]
+    content: list[tuple[Any, ...]] = []
+    for message, results in turns:
+        if message.role != "system" and (message.text.strip() or message.role == "user"):
+            content.append((message.role, message.text.strip()))
+        for call, result in zip(message.calls, results, strict=True):
             text = None if result is None else data_of(result.text.strip())
-            found.append((call.name, call.arguments, text))
-    return found
+            content.append((call.name, call.arguments, text))
+    return content
 
 
 # -- which result is of which call -------------------------------------------------------------
@@ -171,19 +179,19 @@ Turn = tuple[Message, tuple[Message | None, ...]]
 
 def turns_of(messages: Iterable[Message]) -> list[Turn] | None:
     """Every message but results, each with the results of its calls."""
-    found = _Recorded()
+    recorded = _Recorded()
     waiting: list[Message] = []
-    for said in messages:
-        if said.role == "tool":
-            waiting.append(said)
+    for message in messages:
+        if message.role == "tool":
+            waiting.append(message)
             continue
-        if not found.answer(waiting):
+        if not recorded.answer(waiting):
             return None
         waiting = []
-        found.add(said)
-    if not found.answer(waiting):
+        recorded.add(message)
+    if not recorded.answer(waiting):
         return None
-    return [(said, tuple(results)) for said, results in found.turns]
+    return [(message, tuple(results)) for message, results in recorded.turns]
 
 
 class _Recorded:
@@ -199,17 +207,17 @@ class _Recorded:
         self._calling = 0
         """The first of the messages at the end that all have calls."""
 
-    def add(self, said: Message) -> None:
+    def add(self, message: Message) -> None:
         """A message that is no result."""
-        known: list[Message | None] = [None] * len(said.calls)
-        if said.calls:
+        known: list[Message | None] = [None] * len(message.calls)
+        if message.calls:
             self._waiting.append(len(self.turns))
         else:
             self._calling = len(self.turns) + 1
-        for number, call in enumerate(said.calls):
+        for number, call in enumerate(message.calls):
             if call.id:
                 self._by_id.setdefault(call.id, deque()).append((known, number))
-        self.turns.append((said, known))
+        self.turns.append((message, known))
 
     def answer(self, results: list[Message]) -> bool:
         """Gives results that follow each other to their calls; whether each has one.
@@ -245,8 +253,8 @@ class _Recorded:
     def _open_in(self, places: list[int]) -> list[_Open]:
         return [
             _Open(call, known, number)
-            for said, known in (self.turns[place] for place in places)
-            for number, call in enumerate(said.calls)
+            for message, known in (self.turns[place] for place in places)
+            for number, call in enumerate(message.calls)
             if known[number] is None
         ]
 
@@ -281,53 +289,54 @@ def in_order(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     A format without ids says by their order which result is of which call. Each result names its
     tool then.
     """
-    if not any(said.call_id for said in messages):
+    if not any(message.call_id for message in messages):
         return messages
     turns = turns_of(messages)
     if turns is None:
         return messages
-    found: list[Message] = []
-    for said, results in turns:
-        found.append(said)
-        for call, result in zip(said.calls, results, strict=True):
+    ordered: list[Message] = []
+    for message, results in turns:
+        ordered.append(message)
+        for call, result in zip(message.calls, results, strict=True):
             if result is not None:
-                found.append(msgspec.structs.replace(result, name=call.name))
-    return tuple(found)
+                ordered.append(msgspec.structs.replace(result, name=call.name))
+    return tuple(ordered)
 
 
 def with_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The messages with an id for each call that has none, and for its result."""
-    if all(call.id for said in messages for call in said.calls):
+    if all(call.id for message in messages for call in message.calls):
         return messages
     turns = turns_of(messages)
     if turns is None:
         return messages
-    taken = {call.id for said in messages for call in said.calls}
+    taken = {call.id for message in messages for call in message.calls}
     free = (name for n in count() if (name := f"call_{n}") not in taken)
-    found: list[Message] = []
-    for said, results in turns:
+    named: list[Message] = []
+    for message, results in turns:
         calls = tuple(
-            call if call.id else msgspec.structs.replace(call, id=next(free)) for call in said.calls
+            call if call.id else msgspec.structs.replace(call, id=next(free))
+            for call in message.calls
         )
-        found.append(msgspec.structs.replace(said, calls=calls))
+        named.append(msgspec.structs.replace(message, calls=calls))
         for call, result in zip(calls, results, strict=True):
             if result is not None:
-                found.append(msgspec.structs.replace(result, call_id=call.id))
-    return tuple(found)
+                named.append(msgspec.structs.replace(result, call_id=call.id))
+    return tuple(named)
 
 
 def joined(messages: list[Message]) -> tuple[Message, ...]:
     """Messages in which what is said before calls is one message with them."""
-    found: list[Message] = []
-    for each in messages:
-        last = found[-1] if found else None
+    merged: list[Message] = []
+    for message in messages:
+        last = merged[-1] if merged else None
         before = last and last.role == "assistant" and last.text and not last.calls
-        if last and before and each.calls and not each.text:
-            learned = each.learned and last.learned
-            found[-1] = msgspec.structs.replace(each, text=last.text, learned=learned)
+        if last and before and message.calls and not message.text:
+            learned = message.learned and last.learned
+            merged[-1] = msgspec.structs.replace(message, text=last.text, learned=learned)
         else:
-            found.append(each)
-    return tuple(found)
+            merged.append(message)
+    return tuple(merged)
 
 
 def decoded(text: Any, what: str) -> Any:
@@ -366,18 +375,18 @@ _ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}")
 def data_of(text: str) -> Any:
     """A result as it stands inside of JSON: the data that it is, else the text."""
     try:
-        found = msgspec.json.decode(text)
+        data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return text
-    return text if isinstance(found, str) else found  # it would lose its quotes
+    return text if isinstance(data, str) else data  # it would lose its quotes
 
 
 def arguments_of(value: Any, name: str) -> dict[str, Any]:
     """The arguments of a call, as an object or as JSON in a string."""
-    found = decoded(value if value not in ("", None) else {}, f"the arguments of {name}")
-    if not isinstance(found, dict):
+    arguments = decoded(value if value not in ("", None) else {}, f"the arguments of {name}")
+    if not isinstance(arguments, dict):
         raise RowFault(f"the arguments of {name} are no JSON object")
-    return found
+    return arguments
 
 
 def function_of(raw: Any, place: int) -> dict[str, Any]:

@@ -89,10 +89,10 @@ def _functions(rows: Iterable[Row], recipe: Recipe) -> list[dict[str, Any]]:
     index = ToolIndex()
     for row in rows:
         try:
-            said = read_as(format_of(row, recipe), without_holes(row))
+            conversation = read_as(format_of(row, recipe), without_holes(row))
         except RowFault:
             continue  # it is said where the row is reached
-        index.add(tool.function for tool in said.tools)
+        index.add(tool.function for tool in conversation.tools)
     return index.functions
 
 
@@ -131,7 +131,7 @@ def _batch(
     """A batch of rows, by columns."""
     count = len(next(iter(columns.values()), []))
     rows = [{key: values[n] for key, values in columns.items()} for n in range(count)]
-    made = [_level(each) for row in rows for each in _made_whole(row, recipe, functions)]
+    made = [_level(made_row) for row in rows for made_row in _made_whole(row, recipe, functions)]
     keys = dict.fromkeys(key for row in made for key in row)
     return {key: [row.get(key) for row in made] for key in keys}
 
@@ -145,16 +145,19 @@ def _made_whole(row: Row, recipe: Recipe, functions: list[dict[str, Any]]) -> li
     gone = [key for key in bare if key not in made[0]]  # another format has no such columns
     kept = {key: value for key, value in row.items() if key not in gone}
     return [
-        {**kept, **{k: _refilled(v, row.get(k)) for k, v in each.items() if v is not bare.get(k)}}
-        for each in made
+        {
+            **kept,
+            **{k: _refilled(v, row.get(k)) for k, v in row_made.items() if v is not bare.get(k)},
+        }
+        for row_made in made
     ]
 
 
-def _refilled(said: Any, like: Any) -> Any:
+def _refilled(items: Any, like: Any) -> Any:
     """Messages with the keys that each has in the row that they come from, holes included."""
-    if not (isinstance(said, list) and isinstance(like, list) and isinstance(like[0], dict)):
-        return said
-    return [{**dict.fromkeys(like[0]), **each} for each in said]
+    if not (isinstance(items, list) and isinstance(like, list) and isinstance(like[0], dict)):
+        return items
+    return [{**dict.fromkeys(like[0]), **item} for item in items]
 
 
 # -- rows in fixed columns ---------------------------------------------------------------------
@@ -181,7 +184,7 @@ def _level(row: Row) -> Row:
     out = {COLUMN: "", **_in_text(row)}
     for column, more in _SAID.items():
         if isinstance(row.get(column), list):
-            out[column] = [_level_message(each, more) for each in row[column]]
+            out[column] = [_level_message(message, more) for message in row[column]]
     if isinstance(row.get("details"), dict):
         out["details"] = _in_text(row["details"])
     return out
@@ -194,7 +197,7 @@ def _level_message(message: Any, more: dict[str, Any]) -> Any:
     if out["weight"] is None:
         out["weight"] = 1
     if isinstance(out.get("tool_calls"), list):
-        out["tool_calls"] = [_level_call(each) for each in out["tool_calls"]]
+        out["tool_calls"] = [_level_call(call) for call in out["tool_calls"]]
     return out
 
 
@@ -233,7 +236,7 @@ def _typed(key: str, own: Any, value: Any) -> Any:
     if key in _SAID and isinstance(item, dict) and not _SPEAKER.isdisjoint(item):
         return _widened(own, [_SAID[key]], value)
     if key == "details" and isinstance(own, dict):
-        return {name: _typed(name, each, value) for name, each in own.items()}
+        return {name: _typed(name, kind, value) for name, kind in own.items()}
     return _widened(own, _TEXT, value) if key in _IN_TEXT else own
 
 
@@ -243,8 +246,8 @@ def _widened(own: Any, more: Any, value: Any) -> Any:
         return [_widened(_item(own), more[0], value)]
     if isinstance(more, dict):
         held = own if isinstance(own, dict) else {}
-        kept = {key: _typed(key, each, value) for key, each in held.items()}
-        return {**kept, **{key: _widened(held.get(key), each, value) for key, each in more.items()}}
+        kept = {key: _typed(key, kind, value) for key, kind in held.items()}
+        return {**kept, **{key: _widened(held.get(key), kind, value) for key, kind in more.items()}}
     return own if isinstance(own, value) and own.dtype != "null" else value(more)
 
 

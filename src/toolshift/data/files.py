@@ -1,7 +1,7 @@
 """A file of conversations, augmented into another: streamed, resumable, whole or not at all.
 
 The output grows as a hidden file beside its place, with a note of how far it is; it takes its place
-when it is complete. An interrupted run goes on from the note.
+when it is complete. An interrupted run resumes from the note.
 """
 
 from __future__ import annotations
@@ -188,16 +188,16 @@ def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
             "--alpha, or give more data."
         )
     shifts = ", ".join(recipe.shifts)
-    said = f"none of its {counted(tally.rows, 'conversation')} was shifted by {shifts}."
+    text = f"none of its {counted(tally.rows, 'conversation')} was shifted by {shifts}."
     for reasons, what in (
         (tally.untried, "Rows with nothing to shift"),
         (tally.skipped, "Shifts that do not apply"),
     ):
         most = Counter(reasons).most_common(MAX_REASONS)
         listed = "; ".join(f"{why} ({count:,})" for why, count in most)
-        said += f" {what}: {listed}." if listed else ""
+        text += f" {what}: {listed}." if listed else ""
     unread = intake_of(source, tally)
-    return said + (f" {unread.missing()}." if unread.unread else "")
+    return text + (f" {unread.missing()}." if unread.unread else "")
 
 
 def intake_of(source: Path, tally: Tally) -> Intake:
@@ -209,11 +209,11 @@ def intake_of(source: Path, tally: Tally) -> Intake:
 
 
 def _begun(job: Job, draft: Path, note: Path) -> _Note:
-    """Where to go on; the start, where nothing is there that belongs to this job."""
+    """Where to resume; the start, if no earlier run of this job is there."""
     with suppress(OSError, ValueError, RecursionError):
-        found = msgspec.json.decode(note.read_bytes(), type=_Note)
-        if found.key == _key(job) and draft.stat().st_size >= found.size:
-            return found
+        begun = msgspec.json.decode(note.read_bytes(), type=_Note)
+        if begun.key == _key(job) and draft.stat().st_size >= begun.size:
+            return begun
     return _Note(_key(job), 0, 0, Tally())
 
 
@@ -322,8 +322,8 @@ def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:
         try:
             row = _decoded(line)
             if row is not None:
-                said = read_as(format_of(row, recipe), row)
-                index.add(tool.function for tool in said.tools)
+                conversation = read_as(format_of(row, recipe), row)
+                index.add(tool.function for tool in conversation.tools)
         except RowFault:
             continue  # the second pass says so
     return index.functions
@@ -433,7 +433,7 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
 def _check_strict(job: Job, chunk: _Done, left: Iterable[Path]) -> None:
     """Ends a strict job at the first row that could not be read, and leaves nothing of it."""
     if chunk.faults and job.strict:
-        for path in left:  # the data will be another, so there is nothing to go on with
+        for path in left:  # the data will differ, so it cannot be resumed
             path.unlink(missing_ok=True)
         line, why = chunk.faults[0]
         raise UsageError(f"{job.source}, {place_word(job.source)} {line}: {why}")
@@ -505,14 +505,14 @@ def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
 def previews(job: Job, tally: Tally) -> Iterator[tuple[int, str, str, str]]:
     """Changed rows, each of them tried."""
     recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
-    for each in each_made(job.source, recipe):
-        if each.fault:
-            _gather(tally, _Done(1, [], [], [(each.line, each.fault)], 0))
+    for row_made in each_made(job.source, recipe):
+        if row_made.fault:
+            _gather(tally, _Done(1, [], [], [(row_made.line, row_made.fault)], 0))
             continue
-        _gather(tally, _Done(1, [], [each.made], [], 0))
-        if each.made.shifts:
-            after = _lines_of(each.made.rows[0])
-            yield each.line, each.made.shifts, _lines_of(each.row), after
+        _gather(tally, _Done(1, [], [row_made.made], [], 0))
+        if row_made.made.shifts:
+            after = _lines_of(row_made.made.rows[0])
+            yield row_made.line, row_made.made.shifts, _lines_of(row_made.row), after
     if not tally.rows:
         why = none_left(job.source, tally.faults, "could be read")
         raise NotRead(why, intake_of(job.source, tally))

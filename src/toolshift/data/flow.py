@@ -55,10 +55,10 @@ NO_FLOW = Flow()
 
 def turns_of(conversation: Conversation) -> list[Turn]:
     """Every message but results, each with the results of its calls; None for one not recorded."""
-    found = recorded_turns(conversation.messages)
-    if found is None:
+    turns = recorded_turns(conversation.messages)
+    if turns is None:
         raise NotApplicable("a result belongs to no call")
-    return found
+    return turns
 
 
 def data_of(text: str) -> Any:
@@ -88,8 +88,8 @@ def flow_of(conversation: Conversation) -> Flow:
 def _results(turns: list[Turn]) -> Iterator[tuple[str, bytes]]:
     """The tools whose results are alike, each with its first one."""
     seen: dict[str, list[Any]] = {}
-    for said, results in turns:
-        for call, result in zip(said.calls, results, strict=True):
+    for message, results in turns:
+        for call, result in zip(message.calls, results, strict=True):
             data = data_of(result.text) if result is not None else None
             seen.setdefault(call.name, []).append(data)
     for name, found in sorted(seen.items()):
@@ -106,10 +106,10 @@ def _links(conversation: Conversation, turns: list[Turn]) -> Iterator[Link]:
         tool.function["name"]: JSON.encode(tool.function).decode() for tool in conversation.tools
     }
     spoken: list[str] = []
-    for place, (said, results) in enumerate(turns):
-        spoken += [said.text, *(JSON.encode(call.arguments).decode() for call in said.calls)]
-        if place + 1 < len(turns) and len(said.calls) == 1 and results[0] is not None:
-            (source,), (later, _) = said.calls, turns[place + 1]
+    for place, (message, results) in enumerate(turns):
+        spoken += [message.text, *(JSON.encode(call.arguments).decode() for call in message.calls)]
+        if place + 1 < len(turns) and len(message.calls) == 1 and results[0] is not None:
+            (source,), (later, _) = message.calls, turns[place + 1]
             data = data_of(results[0].text)
             if len(later.calls) == 1 and isinstance(data, dict):
                 (target,) = later.calls
@@ -125,13 +125,13 @@ def _between(
     if source.name == target.name:
         return
     for param, value in target.arguments.items():
-        told = str(value)
+        value_text = str(value)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             continue
-        if len(told) < LEAST or any(told in text for text in elsewhere):
+        if len(value_text) < LEAST or any(value_text in text for text in elsewhere):
             continue
-        paths = [path for path, each in leaves(data) if each == value and type(each) is type(value)]
-        if len(paths) == 1 and JSON.encode(data).decode().count(told) == 1:
+        paths = [path for path, leaf in leaves(data) if leaf == value and type(leaf) is type(value)]
+        if len(paths) == 1 and JSON.encode(data).decode().count(value_text) == 1:
             yield Link(source.name, paths[0], target.name, param)
 
 

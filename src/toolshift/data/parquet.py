@@ -57,11 +57,11 @@ def without_holes(value: Any) -> Any:
     """A value without the keys that Arrow fills in where only another row has them."""
     if isinstance(value, dict):
         return {
-            key: without_holes(each) if type(each) in _NESTED else each
-            for key, each in value.items()
-            if each is not None
+            key: without_holes(item) if type(item) in _NESTED else item
+            for key, item in value.items()
+            if item is not None
         }
-    return [without_holes(each) for each in value] if isinstance(value, list) else value
+    return [without_holes(item) for item in value] if isinstance(value, list) else value
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -107,12 +107,12 @@ def _is_closed(value: Any, path: tuple[str, ...], keys: dict[Any, frozenset[str]
     Those of a list that is itself the column, as messages are, may lack some.
     """
     if isinstance(value, list):
-        return all(_is_closed(each, (*path, ""), keys) for each in value)
+        return all(_is_closed(item, (*path, ""), keys) for item in value)
     if not isinstance(value, dict):
         return True
     of_the_list = len(path) == 2 and path[1] == ""
     same = of_the_list or keys.setdefault(path, frozenset(value)) == value.keys()
-    return same and all(_is_closed(each, (*path, key), keys) for key, each in value.items())
+    return same and all(_is_closed(item, (*path, key), keys) for key, item in value.items())
 
 
 def draft_line(number: int, made: bytes) -> bytes:
@@ -183,8 +183,8 @@ def _grown(own: Any, other: Any) -> Any:
     if kinds.is_struct(own) and kinds.is_struct(other):
         fields = {field.name: field for field in other}
         for field in own:
-            found = fields.get(field.name, field)
-            fields[field.name] = field.with_type(_grown(field.type, found.type))
+            grown = fields.get(field.name, field)
+            fields[field.name] = field.with_type(_grown(field.type, grown.type))
         known = dict.fromkeys([*(field.name for field in own), *fields])
         return pyarrow.struct([fields[name] for name in known])
     if kinds.is_list(own) or kinds.is_large_list(own):
@@ -206,7 +206,7 @@ def _restored(value: Any, kind: Any) -> Any:
         types = {field.name: field.type for field in kind}
         return {k: _restored(v, types[k]) if k in types else v for k, v in value.items()}
     if isinstance(value, list) and (kinds.is_list(kind) or kinds.is_large_list(kind)):
-        return [_restored(each, kind.value_type) for each in value]
+        return [_restored(item, kind.value_type) for item in value]
     if isinstance(value, str) and (kinds.is_binary(kind) or kinds.is_large_binary(kind)):
         return b64decode(value)
     if isinstance(value, str) and (kinds.is_temporal(kind) or kinds.is_decimal(kind)):

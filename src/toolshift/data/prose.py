@@ -16,7 +16,7 @@ from typing import NamedTuple
 from toolshift.shifts.surface import Names, by_script, is_word, mentions
 
 MAX_OPEN = 8
-"""Of so many brackets that never close the end is looked for, so that time grows as texts do."""
+"""At most this many unclosed brackets are searched for their end, so that time stays linear."""
 _TEXT = r'"(?:[^"\\]|\\.)*"' + r"|(?<!\w)'(?:[^'\\]|\\.)*'"
 _URL = r"://[^\s<>\"'`]+"
 _OPEN, _CLOSE = "([{", ")]}"
@@ -73,14 +73,14 @@ class Prose:
 
     def say(self, text: str) -> str:
         """A text by the names as shown."""
-        said: list[str] = []
+        parts: list[str] = []
         sentence: list[_Piece] = []
         for piece in self._pieces(text):
             sentence.append(piece)
             if piece.ends:
-                said += self._said(sentence)
+                parts += self._said(sentence)
                 sentence = []
-        return "".join([*said, *self._said(sentence)])
+        return "".join([*parts, *self._said(sentence)])
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -99,17 +99,17 @@ class Prose:
         place, left = 0, MAX_OPEN
         marks = any(f"{name}=" in text or f"`{name}`" in text for name in self._params)
         outer = self._with_params if marks else self._outer
-        while found := outer.search(text, place):
-            yield _Piece(text[place : found.start()])
-            kind, word, place = found.lastgroup, found[0], found.end()
+        while match := outer.search(text, place):
+            yield _Piece(text[place : match.start()])
+            kind, word, place = match.lastgroup, match[0], match.end()
             tool = word if kind == "tool" else ""
             inside = None
             if left and (kind == "object" or (tool and text.startswith("(", place))):
-                inside = self._inside(text, found.start())
+                inside = self._inside(text, match.start())
                 left -= inside is None
             if inside is not None:
-                said, place = inside
-                yield _Piece(said, tool)
+                inner, place = inside
+                yield _Piece(inner, tool)
             elif tool:
                 yield _Piece(self.tools[tool].name, tool)
             else:
@@ -118,14 +118,14 @@ class Prose:
 
     def _inside(self, text: str, start: int) -> tuple[str, int] | None:
         """A written call, or an object, as it is said, and its end; None where it has none."""
-        said: list[str] = []
+        parts: list[str] = []
         # For each bracket that is open, the parameters of the tool that it is a call of, if any.
         opened: list[Names | None] = []
         place = start
-        for found in self._inner.finditer(text, start):
-            said.append(text[place : found.start()])
-            word, place = found[0], found.end()
-            name = found["caller"] or found["named"]
+        for match in self._inner.finditer(text, start):
+            parts.append(text[place : match.start()])
+            word, place = match[0], match.end()
+            name = match["caller"] or match["named"]
             if name:
                 word = word.replace(name, self.tools[name].name, 1)
                 opened.append(self.tools[name].params)
@@ -136,10 +136,10 @@ class Prose:
             elif word in _CLOSE:
                 opened.pop()
             else:
-                word = self._word(found.lastgroup, word, opened)
-            said.append(word)
+                word = self._word(match.lastgroup, word, opened)
+            parts.append(word)
             if not opened:
-                return "".join(said), place
+                return "".join(parts), place
         return None
 
     def _word(self, kind: str | None, word: str, opened: list[Names | None]) -> str:
@@ -153,7 +153,7 @@ class Prose:
             return f"{word[0]}{own[word[1:-1]]}{word[-1]}"
         if any(table is not None for table in opened):
             return word
-        return self._named.sub(lambda found: self.tools[found[0]].name, word)
+        return self._named.sub(lambda match: self.tools[match[0]].name, word)
 
     @cached_property
     def _params(self) -> list[str]:

@@ -203,7 +203,7 @@ class _List:
         raw = msgspec.Raw(JSON.encode(encoded(listed, self.text) if self.text else listed))
         calls = {name: self._renamed(name, ready) for name in self.checks}
         names: dict[str | None, str] = {
-            name: each.name for name, each in calls.items() if name != each.name
+            name: call.name for name, call in calls.items() if name != call.name
         }
         words = self.words if ready.words.issubset(self.words) else tuple(sorted(ready.words))
         return _Shown(ready, raw, calls, names, words, write_stack(stack))
@@ -316,15 +316,15 @@ class Quick:
             raise _NotPlain
         tools = self._list(bytes(top["tools"]))
         raw = top["messages"]
-        said = _SAID.decode(raw)
+        conversation = _SAID.decode(raw)
         digest = digest_of(content)
         if not is_selected(digest, self.recipe):
-            _check(said, tools.checks)
+            _check(conversation, tools.checks)
             return content, ""
         shown = self._under(tools, digest)
         if shown is None:
             raise _NotPlain
-        messages = _messages(said, _RAWS.decode(raw), shown)
+        messages = _messages(conversation, _RAWS.decode(raw), shown)
         if messages is None:
             raise _NotPlain  # why nothing of it can be shifted is said where rows are read whole
         top["messages"] = messages
@@ -343,8 +343,8 @@ class Quick:
             self._shown.pop(next(iter(self._shown)))
         drawn = pick(self.recipe, left, self._counts)
         stack = self._stacks[drawn.entry][drawn.severity][drawn.stack]
-        found = self._shown[key] = tools.under(stack, drawn.way) if renames(stack) else None
-        return found
+        made = self._shown[key] = tools.under(stack, drawn.way) if renames(stack) else None
+        return made
 
     def _draw(self, left: int) -> int:
         """A number for what is drawn, from 1: the same for the same."""
@@ -368,8 +368,8 @@ class Quick:
         return [[len(stacks) for stacks in entry] for entry in self._stacks]
 
     def _list(self, raw: bytes) -> _List:
-        found = self._lists.get(raw)
-        if found is None:
+        known = self._lists.get(raw)
+        if known is None:
             listed = msgspec.json.decode(raw)
             text = listed if isinstance(listed, str) else ""
             if text:
@@ -382,14 +382,14 @@ class Quick:
             if len(self._lists) >= MAX_LISTS:
                 self._lists.pop(next(iter(self._lists)))
             self._seen += 1
-            found = self._lists[raw] = _List(self._seen, listed, schemas, checks, text)
-        return found
+            known = self._lists[raw] = _List(self._seen, listed, schemas, checks, text)
+        return known
 
 
-def _check(said: list[_Said], checks: Mapping[str, Any]) -> None:
+def _check(messages: list[_Said], checks: Mapping[str, Any]) -> None:
     """Checks that every call fits its tool."""
-    for each in said:
-        for call in each.tool_calls or ():
+    for message in messages:
+        for call in message.tool_calls or ():
             check = checks.get(call.function.name, _Never)
             given = call.function.arguments
             arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
@@ -397,41 +397,41 @@ def _check(said: list[_Said], checks: Mapping[str, Any]) -> None:
                 raise _NotPlain
 
 
-def _messages(said: list[_Said], raws: list[Any], shown: _Shown) -> list[Any] | None:
+def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any] | None:
     """The messages by other names; those in which nothing changes are the bytes that they were.
 
     None where no tool is called, and so nothing is to be learned of tools.
     """
     called = False
-    for place, each in enumerate(said):
-        if isinstance(each, _User):
+    for place, message in enumerate(messages):
+        if isinstance(message, _User):
             continue
-        if isinstance(each, _Tool):
-            if each.name in shown.names:
-                raws[place] = {**_OBJECT.decode(raws[place]), "name": shown.names[each.name]}
+        if isinstance(message, _Tool):
+            if message.name in shown.names:
+                raws[place] = {**_OBJECT.decode(raws[place]), "name": shown.names[message.name]}
             continue
         made = None
-        if each.tool_calls:
+        if message.tool_calls:
             called = True
             raws[place] = made = _OBJECT.decode(raws[place])
-            _rename(each.tool_calls, made["tool_calls"], shown.calls)
-        if each.content or each.reasoning_content or each.reasoning or each.thinking:
-            changed = _words(each, shown)
+            _rename(message.tool_calls, made["tool_calls"], shown.calls)
+        if message.content or message.reasoning_content or message.reasoning or message.thinking:
+            changed = _words(message, shown)
             if changed:
                 raws[place] = {**(made or _OBJECT.decode(raws[place])), **changed}
     return raws if called else None
 
 
-def _words(said: _Speaking, shown: _Shown) -> dict[str, str]:
+def _words(message: _Speaking, shown: _Shown) -> dict[str, str]:
     """What is said and thought, where that speaks of the tools by other names now."""
-    found = {}
+    words = {}
     for key in _SPOKEN:
-        text = getattr(said, key)
+        text = getattr(message, key)
         if text and any(map(text.__contains__, shown.words)):
             now = shown.ready.say(text)
             if now != text:
-                found[key] = now
-    return found
+                words[key] = now
+    return words
 
 
 _SPOKEN = ("content", *THOUGHTS)
@@ -440,11 +440,11 @@ _SPOKEN = ("content", *THOUGHTS)
 def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) -> None:
     """Renames the calls of a message in place."""
     for place, call in enumerate(calls):
-        said = call.function
-        to = shown.get(said.name)
+        function = call.function
+        to = shown.get(function.name)
         if to is None:
             raise _NotPlain
-        given = said.arguments
+        given = function.arguments
         arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
         if to.before is not None and not to.before.is_valid(arguments):
             raise _NotPlain

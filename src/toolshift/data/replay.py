@@ -25,7 +25,11 @@ from toolshift.data.replay_calls import played
 def check(conversation: Conversation) -> None:
     """Checks that each call that is learned is of a tool on offer, and is what its schema takes."""
     for place, call, wrong in _faults(conversation):
-        later = (each.name for said in conversation.messages[place + 1 :] for each in said.calls)
+        later = (
+            later_call.name
+            for message in conversation.messages[place + 1 :]
+            for later_call in message.calls
+        )
         again = call.name in later
         raise RowFault(f"message {place}: {wrong}{_PUT_RIGHT if again else ''}")
 
@@ -33,8 +37,8 @@ def check(conversation: Conversation) -> None:
 def _faults(conversation: Conversation) -> Iterator[tuple[int, Call, str]]:
     """Each learned call that does not fit, with the place of its message and what is wrong."""
     validators = ToolList.of(conversation.tools).validators
-    for place, said in enumerate(conversation.messages):
-        for call in said.calls if said.learned else ():
+    for place, message in enumerate(conversation.messages):
+        for call in message.calls if message.learned else ():
             wrong = fault_of(validators, call.name, call.arguments)
             if wrong:
                 yield place, call, wrong
@@ -65,41 +69,41 @@ def fault_of(validators: Mapping[str, Any], name: str, arguments: Mapping[str, A
 def replay(conversation: Conversation, ready: Prepared) -> list[Conversation]:
     """The conversation as it goes under the shifts."""
     try:
-        found = [_spoken(conversation, ready)] if ready.plain else played(conversation, ready)
+        made = [_spoken(conversation, ready)] if ready.plain else played(conversation, ready)
     except LayerFault as fault:
         raise NotApplicable(f"the shift fails on this recording: {fault}") from None
-    for part in found:
+    for part in made:
         for place, _, wrong in _faults(part):
             raise NotApplicable(f"a call would not fit what is shown: message {place}: {wrong}")
-    return found
+    return made
 
 
 def _spoken(conversation: Conversation, ready: Prepared) -> Conversation:
     """The conversation by other names; nothing else changes."""
-    messages = tuple(_renamed(said, ready) for said in conversation.messages)
+    messages = tuple(_renamed(message, ready) for message in conversation.messages)
     return Conversation(ready.shown, messages)
 
 
-def _renamed(said: Message, ready: Prepared) -> Message:
-    if said.role == "user":
-        return said
-    if said.role == "tool":
-        name = said.name
+def _renamed(message: Message, ready: Prepared) -> Message:
+    if message.role == "user":
+        return message
+    if message.role == "tool":
+        name = message.name
         for surface in ready.surfaces:
             name = surface.names.get(name, name)
-        return said if name == said.name else msgspec.structs.replace(said, name=name)
+        return message if name == message.name else msgspec.structs.replace(message, name=name)
     calls = []
-    for call in said.calls:
+    for call in message.calls:
         name, arguments = call.name, call.arguments
         for surface in ready.surfaces:
             name, arguments = surface.spoken(name, arguments)
         if len(arguments) < len(call.arguments):
             raise NotApplicable(f"two arguments of {call.name} would have one name")
         calls.append(Call(name, arguments, call.id))
-    text, thought = ready.say(said.text), ready.say(said.thought)
-    if not calls and text == said.text and thought == said.thought:
-        return said
-    return msgspec.structs.replace(said, text=text, calls=tuple(calls), thought=thought)
+    text, thought = ready.say(message.text), ready.say(message.thought)
+    if not calls and text == message.text and thought == message.thought:
+        return message
+    return msgspec.structs.replace(message, text=text, calls=tuple(calls), thought=thought)
 
 
 def undone(conversation: Conversation, ready: Prepared, before: Conversation) -> Conversation:
@@ -108,5 +112,5 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
     inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
     inverse.__dict__["surfaces"] = back
     inverse.__dict__["prose"] = tuple(prose.inverse for prose in reversed(ready.prose))
-    messages = tuple(_renamed(said, inverse) for said in conversation.messages)
+    messages = tuple(_renamed(message, inverse) for message in conversation.messages)
     return Conversation(before.tools, messages)

@@ -66,7 +66,9 @@ class _Play:
         self._now: list[_Recorded] = []
         self._made: list[_Attempt] = []
         self._missing = ""
-        self._results = [said.text for said in conversation.messages if said.role == "tool"]
+        self._results = [
+            message.text for message in conversation.messages if message.role == "tool"
+        ]
         turns = turns_of(conversation)
         while turns:
             turns = turns[self._play(turns) :]
@@ -103,21 +105,21 @@ class _Play:
 
     def _carry(self, name: str, arguments: dict[str, Any]) -> Result:
         """The recorded result of a call that is under way."""
-        for each in self._now:
-            if (name, arguments) == (each.call.name, each.call.arguments):
-                return Result(True, each.data)
+        for recorded in self._now:
+            if (name, arguments) == (recorded.call.name, recorded.call.arguments):
+                return Result(True, recorded.data)
         self._missing = name
         return error(NOT_RECORDED, f"{name} was not called so.")
 
     def _text(self, result: Result) -> str:
         """A result as it is read: word for word, where the layers have left it alone."""
         if result.ok and result.form == "json":
-            for each in self._now:
-                if result.data == each.data:
-                    return _noted(each.message.text, result)
+            for recorded in self._now:
+                if result.data == recorded.data:
+                    return _noted(recorded.message.text, result)
         if result.ok and result.form != "json":
             return show(result)
-        now = (each.message.text for each in self._now)
+        now = (recorded.message.text for recorded in self._now)
         like = next((text for text in (*now, *self._results) if text[:1] in ("{", "[")), "")
         return _noted(encoded(result.data, like), result)
 
@@ -134,7 +136,7 @@ class _Play:
             self.said += [result for result in results if result is not None]
             return 1
         made, taken = self._calls(turns)
-        views = [each.shown for attempts in made for each in attempts]
+        views = [attempt.shown for attempts in made for attempt in attempts]
         recorded = [result for result in results if result is not None]
         if len(recorded) < len(message.calls):
             self._without_results(message, text, made)
@@ -198,10 +200,10 @@ class _Play:
     def _feeding(self, tool: Tool, known: Mapping[str, Any]) -> Tool:
         """A tool of the layers that yields what another needs."""
         missing = [param for param in tool.params if param.required and param.fact not in known]
-        for each in self.live.tools():
-            yields = any(each.yields(param.fact) for param in missing)
-            if yields and not each.origin and known.keys() >= set(each.needs):
-                return each
+        for candidate in self.live.tools():
+            yields = any(candidate.yields(param.fact) for param in missing)
+            if yields and not candidate.origin and known.keys() >= set(candidate.needs):
+                return candidate
         raise NotApplicable(f"{missing[0].name} is what {tool.name} requires now")
 
     def _performed(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -220,9 +222,9 @@ class _Play:
         replaced = self.ready.gone
         texts = [
             text
-            for said in self.said
-            if said.role in ("system", "assistant")
-            for text in (said.text, said.thought)
+            for message in self.said
+            if message.role in ("system", "assistant")
+            for text in (message.text, message.thought)
         ]
         for tool in self.live.tools():
             if tool.origin and not set(tool.origin) & replaced.names.keys():
@@ -239,24 +241,24 @@ class _Play:
     ) -> None:
         """Calls that went at once, in one message, as they were recorded."""
         self._say_calls(message, text, made)
-        for recorded, each in zip(results, made, strict=True):
-            name = each.name if recorded.name else ""
-            self.said.append(msgspec.structs.replace(recorded, text=each.text, name=name))
+        for recorded, attempt in zip(results, made, strict=True):
+            name = attempt.name if recorded.name else ""
+            self.said.append(msgspec.structs.replace(recorded, text=attempt.text, name=name))
 
     def _say_calls(self, message: Message, text: str, made: list[_Attempt]) -> None:
         """A message of the calls that stand for those of a recorded one."""
         self._see(made[0].shown)
         calls = tuple(
-            Call(each.name, each.arguments, call.id)
-            for call, each in zip(message.calls, made, strict=True)
+            Call(attempt.name, attempt.arguments, call.id)
+            for call, attempt in zip(message.calls, made, strict=True)
         )
         self.said.append(msgspec.structs.replace(message, text=text, calls=calls))
 
     def _without_results(self, message: Message, text: str, made: list[list[_Attempt]]) -> None:
         """Calls whose results nobody recorded: what comes before each, then all of them at once."""
         for call, attempts in zip(message.calls, made, strict=True):
-            for number, each in enumerate(attempts[:-1]):
-                self._attempt(message, text, each, f"{call.id or call.name}-{number}", None)
+            for number, attempt in enumerate(attempts[:-1]):
+                self._attempt(message, text, attempt, f"{call.id or call.name}-{number}", None)
                 text = ""
         self._say_calls(message, text, [attempts[-1] for attempts in made])
 
@@ -264,9 +266,9 @@ class _Play:
         self, message: Message, text: str, call: Call, recorded: Message, attempts: list[_Attempt]
     ) -> None:
         """A call that took several; one that the layers made fail is not learned."""
-        for number, each in enumerate(attempts[:-1]):
+        for number, attempt in enumerate(attempts[:-1]):
             own = f"{call.id}-{number}" if call.id else ""
-            self._attempt(message, text, each, own, recorded)
+            self._attempt(message, text, attempt, own, recorded)
             text = ""
         self._see(attempts[-1].shown)
         last = Call(attempts[-1].name, attempts[-1].arguments, call.id)
@@ -300,17 +302,21 @@ class _Play:
 
     def parts(self) -> list[Conversation]:
         """One conversation for each list of tools; what was said before is context only."""
-        found = []
+        parts = []
         for (begin, tools), end in self._spans():
-            if not any(said.role == "assistant" and said.learned for said in self.said[begin:end]):
+            if not any(
+                message.role == "assistant" and message.learned for message in self.said[begin:end]
+            ):
                 continue
             earlier = (
-                msgspec.structs.replace(said, learned=False) if said.role == "assistant" else said
-                for said in self.said[:begin]
+                msgspec.structs.replace(message, learned=False)
+                if message.role == "assistant"
+                else message
+                for message in self.said[:begin]
             )
-            said = (*earlier, *self.said[begin:end])
-            found.append(Conversation(self.ready.as_shown(tools), said))
-        return found
+            messages = (*earlier, *self.said[begin:end])
+            parts.append(Conversation(self.ready.as_shown(tools), messages))
+        return parts
 
 
 def _noted(text: str, result: Result) -> str:
@@ -332,21 +338,21 @@ def _standing_for(shown: tuple[Tool, ...], name: str) -> tuple[Tool, ...]:
 
 def _steps(turns: list[Turn], joint: Tool) -> list[_Recorded]:
     """The recorded calls that a merged tool stands for, each in a turn of its own."""
-    found: list[_Recorded] = []
+    recorded: list[_Recorded] = []
     for name, (message, results) in zip(joint.origin, turns, strict=False):
         if [call.name for call in message.calls] != [name] or results[0] is None:
             break
-        if found and (message.text.strip() or message.learned != turns[0][0].learned):
+        if recorded and (message.text.strip() or message.learned != turns[0][0].learned):
             raise NotApplicable("something is said between the calls that one tool stands for")
-        found.append(_Recorded(message.calls[0], results[0]))
-    if len(found) < len(joint.origin):
-        raise NotApplicable(f"{found[0].call.name} is called without the one that follows it")
+        recorded.append(_Recorded(message.calls[0], results[0]))
+    if len(recorded) < len(joint.origin):
+        raise NotApplicable(f"{recorded[0].call.name} is called without the one that follows it")
     whole: dict[str, Any] = {}
-    for each in found:
-        if any(whole.get(key, value) != value for key, value in each.data.items()):
+    for step in recorded:
+        if any(whole.get(key, value) != value for key, value in step.data.items()):
             raise NotApplicable("two results have other values under one key")
-        whole |= each.data
-    return found
+        whole |= step.data
+    return recorded
 
 
 def _given(
@@ -355,9 +361,9 @@ def _given(
     """The arguments of recorded calls by fact, and those that no schema declares."""
     given: dict[str, Any] = {}
     further: dict[str, Any] = {}
-    for each in steps:
-        own = {p.name: p.fact for p in true[each.call.name].params}
-        for name, value in each.call.arguments.items():
+    for step in steps:
+        own = {p.name: p.fact for p in true[step.call.name].params}
+        for name, value in step.call.arguments.items():
             if name in own:
                 given[own[name]] = value
             else:
@@ -380,7 +386,7 @@ def _check_passed(
 
 def _check_shared_out(step: _Recorded, made: list[_Attempt]) -> None:
     """Checks that several calls bring back all that one did."""
-    brought = [each.result.data for each in made if each.result.ok]
+    brought = [attempt.result.data for attempt in made if attempt.result.ok]
     if step.data in brought:
         return
     whole = {k: v for data in brought if isinstance(data, dict) for k, v in data.items()}

@@ -21,7 +21,6 @@ from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unr
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
 from toolshift.drift.calls import RecordedCall, as_calls
-from toolshift.drift.lock import Lock, lock_side
 from toolshift.drift.stream import Called, Event, Reader, Shown, understood
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
@@ -44,11 +43,6 @@ def is_stream(path: Path) -> bool:
     """Whether a path is a file of JSON lines, by its name; it may be compressed."""
     name = path.with_suffix("") if path.suffix in PACKED else path
     return name.suffix in _LINES and path.is_file()
-
-
-def lock_sources(texts: Iterable[str]) -> Lock:
-    """Locks the tools of several sources together."""
-    return lock_side(read_sources(texts))
 
 
 def read_sources(texts: Iterable[str]) -> Side:

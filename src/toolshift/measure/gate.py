@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CLEAN, OVERALL = "clean", "overall"
 MAX_VOID = 5.0
+ALPHA = round((1 - CONFIDENCE) / 2, 6)
+"""The chance of either error that this version allows in a family."""
 MIN_MARGIN = 0.25  # points; below it, a share was meant
 LOW = 0.5
 """Below this accuracy of the baseline, a pass means little."""
@@ -41,6 +43,24 @@ GROUPINGS: dict[str, Callable[[Cell], str]] = {
     "shift": shift_of,
     "overall": lambda cell: "",
 }
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The rules by which a gate decides.
+
+    Attributes:
+        margin: points of accuracy that may be lost.
+        by: what makes a family.
+        max_void: percent of the scenes that may be void or missing.
+        inconclusive: what an inconclusive gate counts as; "" has an exit code of its own.
+        alpha: the chance of either error that is allowed in a family.
+    """
+
+    margin: float
+    by: str = "tier"
+    max_void: float = MAX_VOID
+    inconclusive: Inconclusive = ""
+    alpha: float = ALPHA
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -127,15 +147,13 @@ class _Scene(msgspec.Struct, frozen=True):
 def judge(
     baseline: RunFolder,
     candidate: RunFolder,
-    margin: float,
+    rules: Rules,
     *,
     baseline_agent: str = "",
     candidate_agent: str = "",
-    by: str = "tier",
-    max_void: float = MAX_VOID,
 ) -> Gate:
     """Gates a run against a baseline."""
-    check_options(margin, by, max_void)
+    check_rules(rules)
     same_shifts(baseline, candidate)
     first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
     planned = {cell.id for cell in candidate.plan.cells}
@@ -147,18 +165,17 @@ def judge(
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
     itself = first == second and baseline.path.resolve() == candidate.path.resolve()
-    rules = _Rules(margin, max_void)
-    families = _families(every, planned, GROUPINGS[by], rules)
+    families = _families(every, planned, rules)
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
-    shifts = [] if by == "shift" else _table(shifted, shift_of, rules, gated=False)
+    shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
     verdict = _together(families)
     return Gate(
         verdict=verdict,
-        sentence=_sum_up(verdict, families, margin),
+        sentence=_sum_up(verdict, families, rules.margin),
         baseline=first,
         candidate=second,
-        margin=margin,
-        max_void=max_void,
+        margin=rules.margin,
+        max_void=rules.max_void,
         confidence=CONFIDENCE,
         families=families,
         shifts=shifts,
@@ -169,11 +186,10 @@ def judge(
 def certain_to_fail(
     baseline: RunFolder,
     candidate: RunFolder,
-    margin: float,
+    rules: Rules,
     *,
     baseline_agent: str = "",
     candidate_agent: str = "",
-    by: str = "tier",
 ) -> bool:
     """Whether the gate fails whatever the result of the remaining or void scenes.
 
@@ -182,7 +198,8 @@ def certain_to_fail(
     """
     first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
     every = _paired(baseline, candidate, first, second)
-    return any(_fails_at_best(rows, margin) for rows in _grouped(every, GROUPINGS[by]).values())
+    groups = _grouped(every, GROUPINGS[rules.by]).values()
+    return any(_fails_at_best(scenes, rules.margin) for scenes in groups)
 
 
 def _fails_at_best(scenes: list[_Scene], margin: float) -> bool:
@@ -205,8 +222,9 @@ def _paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) 
     return [_Scene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells]
 
 
-def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -> None:
-    """Checks the settings of the gate."""
+def check_rules(rules: Rules) -> None:
+    """Checks the rules of a gate."""
+    margin, by, max_void = rules.margin, rules.by, rules.max_void
     if not 0 < margin < 100:
         raise UsageError(f"the margin is in points of accuracy, above 0 and under 100: {margin:g}")
     if margin < MIN_MARGIN:
@@ -220,20 +238,13 @@ def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -
         raise UsageError(unknown("grouping", by, GROUPINGS))
 
 
-class _Rules(msgspec.Struct, frozen=True):
-    margin: float
-    max_void: float
-
-
-def _families(
-    every: list[_Scene], planned: set[str], key: Callable[[Cell], str], rules: _Rules
-) -> list[Family]:
+def _families(every: list[_Scene], planned: set[str], rules: Rules) -> list[Family]:
     """Clean, the groups and overall, in this order.
 
     A group of which the candidate's plan has nothing is there as well, so that nothing is passed
     by leaving it out.
     """
-    groups = _grouped(every, key)
+    groups = _grouped(every, GROUPINGS[rules.by])
     return [
         _family(label, [scene for scene in rows if scene.cell.id in planned], rules, gated=True)
         for label, rows in groups.items()
@@ -258,14 +269,14 @@ def _groups(scenes: Iterable[_Scene], key: Callable[[Cell], str]) -> dict[str, l
 
 
 def _table(
-    scenes: list[_Scene], key: Callable[[Cell], str], rules: _Rules, gated: bool
+    scenes: list[_Scene], key: Callable[[Cell], str], rules: Rules, gated: bool
 ) -> list[Family]:
     return [
         _family(label, rows, rules, gated=gated) for label, rows in _groups(scenes, key).items()
     ]
 
 
-def _family(label: str, scenes: list[_Scene], rules: _Rules, gated: bool) -> Family:
+def _family(label: str, scenes: list[_Scene], rules: Rules, gated: bool) -> Family:
     scored = [scene for scene in scenes if scene.scored]
     known = [scene for scene in scenes if scene.known]
     baseline, candidate = _task_means(scored)
@@ -322,7 +333,7 @@ def _verdict(
     best: Interval | None,
     unscored: int,
     scenes: int,
-    rules: _Rules,
+    rules: Rules,
 ) -> tuple[Verdict, Why]:
     """The verdict, and why it is open, or decided in spite of void scenes."""
     if best is not None and best.n and best.high < -rules.margin / 100:
@@ -354,7 +365,7 @@ def in_percent(rate: float) -> str:
     return "" if isnan(rate) else f"{rate:.0%}"
 
 
-def _say(family: Family, why: Why, rules: _Rules) -> str:
+def _say(family: Family, why: Why, rules: Rules) -> str:
     """The verdict on a family as a sentence."""
     change, margin = in_points(family.change), f"{rules.margin:g}"
     unscored = family.scenes - family.scored

@@ -19,32 +19,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import decode, read_bytes, write
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import by_cell, find_agent
-from toolshift.measure.gate import Gate, Inconclusive
-from toolshift.measure.gating import CONFIDENCE
+from toolshift.measure.gate import Gate, Rules
 from toolshift.runs.run_folder import SEALED, RunFolder
 from toolshift.runs.suite import ResolvedSelection
 
 FORMAT = 1
-ALPHA = round((1 - CONFIDENCE) / 2, 6)
-"""The chance of either error that this version allows in a family."""
-
-
-class Rules(msgspec.Struct, frozen=True):
-    """The rules by which a gate decides.
-
-    Attributes:
-        margin: points of accuracy that may be lost.
-        by: what makes a family.
-        max_void: percent of the scenes that may be void or missing.
-        inconclusive: what an inconclusive gate counts as; "" for neither.
-        alpha: the chance of either error that is allowed in a family.
-    """
-
-    margin: float
-    by: str
-    max_void: float
-    inconclusive: Inconclusive = ""
-    alpha: float = ALPHA
 
 
 class SealedPlan(msgspec.Struct, frozen=True):

@@ -32,26 +32,26 @@ def _run(report: Report) -> str:
     head = f"## ToolShift: {plain(report.suite)} ({plain(', '.join(report.worlds))})"
     if not report.agents:
         return f"{head}\n\nNo episode has been run."
-    agents = [_agent(each, len(report.agents) > 1) for each in report.agents]
+    agents = [_agent(agent, len(report.agents) > 1) for agent in report.agents]
     return "\n\n".join([head, *agents, _foot(report)])
 
 
-def _agent(each: AgentReport, several: bool) -> str:
-    marks = marks_of(each)
+def _agent(agent: AgentReport, several: bool) -> str:
+    marks = marks_of(agent)
     mark = f" ({plain(marks)})" if marks else ""
-    parts = [f"### {plain(each.name)}{mark}"] if several or mark else []
-    parts.append(f"**{plain(story.headline(each, '' if several else each.name), 4000)}**")
-    if each.tiers:
-        parts.append(_tiers(each))
-    if hurts := story.worst(each.shifts):
+    parts = [f"### {plain(agent.name)}{mark}"] if several or mark else []
+    parts.append(f"**{plain(story.headline(agent, '' if several else agent.name), 4000)}**")
+    if agent.tiers:
+        parts.append(_tiers(agent))
+    if hurts := story.worst(agent.shifts):
         parts.append("\n".join(["What hurts most:", "", *(_hurt(row) for _, row in hurts)]))
-    parts.append(_note(each))
+    parts.append(_note(agent))
     return "\n\n".join(parts)
 
 
-def _tiers(each: AgentReport) -> str:
+def _tiers(agent: AgentReport) -> str:
     lines = ["| tier | clean | shifted | change, points | |", "|---|---:|---:|---:|---|"]
-    for row in each.tiers:
+    for row in agent.tiers:
         lines.append(
             f"| {plain(row.label)} | {_rate(row.clean)} | {_accuracy(row)} "
             f"| {_change(row)} | {_judged(row)} |"
@@ -61,25 +61,25 @@ def _tiers(each: AgentReport) -> str:
 
 
 def _hurt(row: Measures) -> str:
-    said = f"- {plain(words(row.label))}: {_change(row)} points"
-    found = story.main_cause(row)
-    if found is None:
-        return f"{said}."
-    cause, count, failures = found
+    text = f"- {plain(words(row.label))}: {_change(row)} points"
+    main = story.main_cause(row)
+    if main is None:
+        return f"{text}."
+    cause, count, failures = main
     example = row.examples.get(cause, "")
     see = f", as in `{shown(example, 40).replace('`', '')}`" if example else ""
-    return f"{said}; {plain(words(cause))} in {count} of {failures} failures{see}."
+    return f"{text}; {plain(words(cause))} in {count} of {failures} failures{see}."
 
 
-def _note(each: AgentReport) -> str:
+def _note(agent: AgentReport) -> str:
     """What a gate goes by: the verdict, and how sure it is."""
     verdict = {
         "breaks": "Breaks under shift",
-        "unsure": f"Fails more under a shift than clean: {story.doubts(each)}",
+        "unsure": f"Fails more under a shift than clean: {story.doubts(agent)}",
         "holds": "No significant loss",
         "undefined": f"Undefined: {story.UNDER_HALF}",
-    }[story.verdict(each)]
-    sure = "; ".join(f"{name.lower()} {value}" for name, value in story.sureness(each))
+    }[story.verdict(agent)]
+    sure = "; ".join(f"{name.lower()} {value}" for name, value in story.sureness(agent))
     return f"> **{verdict}.** {sure[0].upper()}{sure[1:]}."
 
 

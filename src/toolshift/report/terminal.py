@@ -76,12 +76,16 @@ def print_report(
         return
     console.print(_tier_table(agents, only_distinguishable))
     console.print(Text(LEGEND + NOT_SIGNIFICANT * only_distinguishable, style="dim"))
-    for each in agents:
+    for agent_report in agents:
         if grouping:
-            _print_group(each, console, grouping)
+            _print_group(agent_report, console, grouping)
         else:
-            _print_agent(each, console, only_distinguishable, len(agents) <= MAX_DETAILED, run)
-    if grouping or (len(agents) <= MAX_DETAILED and any(each.shifts for each in agents)):
+            _print_agent(
+                agent_report, console, only_distinguishable, len(agents) <= MAX_DETAILED, run
+            )
+    if grouping or (
+        len(agents) <= MAX_DETAILED and any(agent_report.shifts for agent_report in agents)
+    ):
         console.print(Text(f"\n{BEHAVIOUR}", style="dim"))
     if len(agents) > MAX_DETAILED:
         console.print(
@@ -116,14 +120,14 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Ta
     if refusing:
         table.add_column("refuses\nunsolv.")
         table.add_column("refuses\nsolv.")
-    for each in agents:
-        marks = marks_of(each)
-        mark = f"{each.name} ({marks})" if marks else each.name
-        name = mark if each.complete else f"{mark} (unfinished)"
-        cells = [_tier_cell(row_of(each.tiers, label), only_distinguishable) for label in labels]
+    for agent in agents:
+        marks = marks_of(agent)
+        mark = f"{agent.name} ({marks})" if marks else agent.name
+        name = mark if agent.complete else f"{mark} (unfinished)"
+        cells = [_tier_cell(row_of(agent.tiers, label), only_distinguishable) for label in labels]
         if refusing:
-            cells += [rate(each.everything.refusal_rate), rate(each.everything.wrong_refusal)]
-        table.add_row(marked(name), _accuracy(each.clean), *cells)
+            cells += [rate(agent.everything.refusal_rate), rate(agent.everything.wrong_refusal)]
+        table.add_row(marked(name), _accuracy(agent.clean), *cells)
     return table
 
 
@@ -138,7 +142,7 @@ def _accuracy(row: Measures) -> str:
 def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
     if row is None:
         return "-"
-    strict = f"\n[dim]{marked(said)}[/dim]" if (said := change_all(row)) else ""
+    strict = f"\n[dim]{marked(strictly)}[/dim]" if (strictly := change_all(row)) else ""
     if not row.defined:
         kept = row.retention.estimate
         keeps = "" if isnan(kept) else f"\n[dim]keeps {100 * kept:.0f}%[/dim]"
@@ -151,36 +155,36 @@ def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
     return f"[bold]{middle} *[/bold]\n{marked(limits)}{strict}"
 
 
-def _print_group(each: AgentReport, console: Console, grouping: str) -> None:
-    rows = groups_of(each, grouping)
-    console.print(f"\n[bold]{marked(each.name)}[/bold]")
+def _print_group(agent: AgentReport, console: Console, grouping: str) -> None:
+    rows = groups_of(agent, grouping)
+    console.print(f"\n[bold]{marked(agent.name)}[/bold]")
     console.print(group_table(rows))
     console.print()
-    console.print(behaviour_table([each.clean, *rows]))
+    console.print(behaviour_table([agent.clean, *rows]))
 
 
 def _print_agent(
-    each: AgentReport,
+    agent: AgentReport,
     console: Console,
     only_distinguishable: bool,
     detailed: bool,
     run: Path | None,
 ) -> None:
-    console.print(f"\n[bold]{marked(each.name)}[/bold]")
-    if detailed and each.shifts:
-        shown = [row for row in each.shifts if row.significant or not only_distinguishable]
-        rest = [row for row in each.shifts if row not in shown]
+    console.print(f"\n[bold]{marked(agent.name)}[/bold]")
+    if detailed and agent.shifts:
+        shown = [row for row in agent.shifts if row.significant or not only_distinguishable]
+        rest = [row for row in agent.shifts if row not in shown]
         if shown:
-            console.print(shift_table(shown, each.severities))
+            console.print(shift_table(shown, agent.severities))
         console.print()
-        console.print(behaviour_table([each.clean, *each.tiers]))
+        console.print(behaviour_table([agent.clean, *agent.tiers]))
         if rest:
             names = ", ".join(row.label for row in rest)
             console.print(Text(visible(f"not significant: {names}"), style="dim"))
-    for sentence in each.diagnosis:
+    for sentence in agent.diagnosis:
         console.print(f"  {marked(_of_run(sentence, run))}", highlight=False, soft_wrap=True)
-    if len(each.weaknesses) > 1:
-        causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in each.weaknesses[:6])
+    if len(agent.weaknesses) > 1:
+        causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in agent.weaknesses[:6])
         console.print(f"  Causes of failure: {causes}.", highlight=False)
 
 
@@ -191,27 +195,27 @@ def _of_run(text: str, run: Path | None) -> str:
 
 def left_out(report: Report) -> list[str]:
     """What of the plan was not run, in a line each: shifts that do not fit, and broken ones."""
-    nowhere = [each for each in report.skipped if each.skipped == each.tried]
-    reasons = Counter(next(iter(each.reasons)) for each in nowhere)
+    nowhere = [skipped for skipped in report.skipped if skipped.skipped == skipped.tried]
+    reasons = Counter(next(iter(skipped.reasons)) for skipped in nowhere)
     lines = []
     if report.skipped:
-        said = f"{len(nowhere)} shifts apply to none of these tasks"
-        said += f" ({_listed(reasons)})" if reasons else ""
+        text = f"{len(nowhere)} shifts apply to none of these tasks"
+        text += f" ({_listed(reasons)})" if reasons else ""
         some = len(report.skipped) - len(nowhere)
-        lines.append(f"Left out: {said}; {some} apply to some of them only. Each is listed below.")
+        lines.append(f"Left out: {text}; {some} apply to some of them only. Each is listed below.")
     lines += [
-        f"Broken: {each.shift} raised in {each.scene}: {each.said}. Left out or void: "
-        f"{each.scenes} scenes, {each.episodes} episodes."
-        for each in report.broken
+        f"Broken: {broken.shift} raised in {broken.scene}: {broken.said}. Left out or void: "
+        f"{broken.scenes} scenes, {broken.episodes} episodes."
+        for broken in report.broken
     ]
     return lines
 
 
 def _listed(reasons: Counter[str]) -> str:
     """The two commonest reasons with their numbers, and how many there are beside."""
-    said = [f"{number}: {why}" for why, number in reasons.most_common(2)]
+    parts = [f"{number}: {why}" for why, number in reasons.most_common(2)]
     rest = sum(reasons.values()) - sum(number for _, number in reasons.most_common(2))
-    return "; ".join([*said, *([f"{rest}: other reasons"] if rest else [])])
+    return "; ".join([*parts, *([f"{rest}: other reasons"] if rest else [])])
 
 
 def _skipped(skipped: Skipped) -> str:
@@ -228,45 +232,48 @@ def _footer(report: Report, agents: Sequence[AgentReport]) -> Text:
         f"{report.tasks} tasks, {report.trials} trial{'s' * (report.trials != 1)} each, "
         f"{sum(a.everything.episodes for a in agents)} episodes{size}."
     ]
-    for each in agents:
-        lines.append(f"{each.name}: {'; '.join(_quality(each))}")
+    for agent in agents:
+        lines.append(f"{agent.name}: {'; '.join(_quality(agent))}")
     return Text(visible("\n".join(["", *lines])), style="dim")
 
 
-def _quality(each: AgentReport) -> list[str]:
-    said = [f"{each.infrastructure} infrastructure errors"]
-    if each.misunderstood:
-        said.append(f"{each.misunderstood} episodes with a question the user did not understand")
-    if each.everything.void:
-        said.append(
-            f"{each.everything.void} episodes void: {kinds(each.everything.void_kinds)} "
-            f"(accuracy {bounds_of(each.everything)})"
+def _quality(agent: AgentReport) -> list[str]:
+    parts = [f"{agent.infrastructure} infrastructure errors"]
+    if agent.misunderstood:
+        parts.append(f"{agent.misunderstood} episodes with a question the user did not understand")
+    if agent.everything.void:
+        parts.append(
+            f"{agent.everything.void} episodes void: {kinds(agent.everything.void_kinds)} "
+            f"(accuracy {bounds_of(agent.everything)})"
         )
-    if each.placebo is None:
-        said.append("no placebo arm, so no noise floor")
-    elif each.placebo.defined:
-        said.append(f"noise floor (placebo) {drop_of(each.placebo)}")
-    if not isnan(each.everything.flip_rate):
-        said.append(f"flip rate {100 * each.everything.flip_rate:.0f}%")
-    if smallest := smallest_loss(each.tiers):
-        said.append(f"smallest drop that a tier would show: {smallest}")
-    said += _prose(each)
-    if each.input_tokens:
-        said.append(f"{each.input_tokens:,} tokens in, {each.output_tokens:,} out")
-    if each.cost:
-        said.append(f"${each.cost:.4f}")
-    return said
+    if agent.placebo is None:
+        parts.append("no placebo arm, so no noise floor")
+    elif agent.placebo.defined:
+        parts.append(f"noise floor (placebo) {drop_of(agent.placebo)}")
+    if not isnan(agent.everything.flip_rate):
+        parts.append(f"flip rate {100 * agent.everything.flip_rate:.0f}%")
+    if smallest := smallest_loss(agent.tiers):
+        parts.append(f"smallest drop that a tier would show: {smallest}")
+    parts += _prose(agent)
+    if agent.input_tokens:
+        parts.append(f"{agent.input_tokens:,} tokens in, {agent.output_tokens:,} out")
+    if agent.cost:
+        parts.append(f"${agent.cost:.4f}")
+    return parts
 
 
-def _prose(each: AgentReport) -> list[str]:
+def _prose(agent: AgentReport) -> list[str]:
     """How much ended in prose, and who read it."""
-    said = []
-    if each.everything.prose > 0:
-        refused = 100 * each.everything.refused_by_protocol, 100 * each.everything.refused_in_prose
-        said.append(
-            f"{100 * each.everything.prose:.0f}% ended in prose (refused: {refused[0]:.0f}% by "
+    parts = []
+    if agent.everything.prose > 0:
+        refused = (
+            100 * agent.everything.refused_by_protocol,
+            100 * agent.everything.refused_in_prose,
+        )
+        parts.append(
+            f"{100 * agent.everything.prose:.0f}% ended in prose (refused: {refused[0]:.0f}% by "
             f"protocol, {refused[1]:.0f}% in prose)"
         )
-    if each.judged:
-        said.append(judged_in_words(each.judged))
-    return said
+    if agent.judged:
+        parts.append(judged_in_words(agent.judged))
+    return parts

@@ -15,7 +15,7 @@ import msgspec
 
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.measure.gate import OVERALL, Family, in_points, judge
+from toolshift.measure.gate import OVERALL, Family, Rules, in_points, judge
 from toolshift.measure.metrics import shift_of
 from toolshift.measure.statistics import Interval, paired_drop
 from toolshift.runs.run_folder import RunFolder
@@ -76,7 +76,7 @@ def not_needed(cost: Interval, margin: float) -> Decision | None:
 
 def decide(before: RunFolder, after: RunFolder, release: str, margin: float) -> Decision:
     """Compares the new model with the old one."""
-    found = judge(before, after, margin, by="shift")
+    found = judge(before, after, Rules(margin, by="shift"))
     families = {family.label: family for family in found.families}
     gain = families.pop(release)
     families.pop(OVERALL)

@@ -1,25 +1,16 @@
-"""Checks worlds and shifts against the rules that make them an instrument (docs, rules 0 to 7).
-
-0  the code of a world does what its tools declare, and its name is free
-1  same seed, same scenes, in a second process with another hash seed
-2  answers cannot be guessed: they stand in no prompt, and parroting scores nothing
-3  inaction and refusing at once never pass
-4  the oracle solves, or rightly refuses, every scene through what is shown
-5  a shift changes something, keeps what it claims to keep, and its severity rises
-6  the pools train, dev and test share no phrasing, no entity and no invented name
-7  wording does not tell solvable from unsolvable before the evidence (AUC below 0.6)
-"""
+"""Checks worlds and shifts against the rules that make them an instrument (`RULES`)."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 import msgspec
@@ -32,6 +23,7 @@ from toolshift.core.message import Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.core.world import POOLS, World
 from toolshift.episode.contract import converse
@@ -48,8 +40,21 @@ from toolshift.worlds.registry import OURS, WORLDS, as_world, find_world, world_
 
 State = Literal["pass", "fail", "not tested"]
 MAX_AUC = 0.6
+RULES = (
+    "the code of a world does what its tools declare, and its name is free",
+    "the same seed gives the same scenes in a second process",
+    "answers cannot be guessed: none stands in a prompt, and repeating what was read fails",
+    "doing nothing and refusing at once fail",
+    "the reference agent solves, or rightly refuses, every scene by what is shown",
+    "a shift changes something, keeps what it declares, and its severity rises; a world is large",
+    "the pools train, dev and test share no phrasing, no entity and no invented tool name",
+    f"wording does not reveal early which scenes are unsolvable (AUC below {MAX_AUC})",
+)
+"""What is checked; the number of a rule is its place."""
 DRAWS = 60
 """Draws of each kind whose names are compared between pools."""
+PLACE = re.compile(r"\([^()]+, line \d+\)")
+"""A file and line as `placed` adds them."""
 MIN_TOOLS, MIN_KINDS, MIN_PHRASINGS = 8, 8, 12
 
 
@@ -113,7 +118,7 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
             yield Verdict(name, 0, "pass", "")
     yield _size(world)
     if verdicts[0].state == "pass":
-        yield _verdict(name, 6, _shared_wording(bench, world))
+        yield _verdict(name, 6, _shared_by_pools(bench, world))
 
 
 def _size(world: World) -> Verdict:
@@ -137,7 +142,8 @@ def _size(world: World) -> Verdict:
         f"reads and writes among them, {MIN_KINDS} task kinds, and {MIN_PHRASINGS} phrasings of a "
         "request in each pool"
     )
-    return Verdict(world.name, 5, "fail" if world.name in OURS else "not tested", message)
+    state: State = "fail" if world.name in OURS else "not tested"
+    return Verdict(world.name, 5, state, placed(message, defined_at(type(world))))
 
 
 def _name_taken(world: World) -> list[str]:
@@ -157,18 +163,19 @@ def _name_taken(world: World) -> list[str]:
 def check_shift(bench: Bench, name: str) -> Iterator[Verdict]:
     """Checks one shift at all severities."""
     shift = find_shift(name)
+    place = defined_at(shift.rule)
     by_severity = {level: list(bench.shifted(name, level)) for level in shift.severities}
     scenes = [scene for level in by_severity.values() for scene in level]
     if not scenes:
-        yield Verdict(name, 5, "fail", f"not applicable to any task{_reason(bench, name)}")
+        yield _verdict(name, 5, f"not applicable to any task{_reason(bench, name)}", place)
         return
     verdicts = list(_check_scenes(name, scenes))
     yield from verdicts
     if verdicts[0].state == "fail":
         return
-    yield _verdict(name, 5, _changes_nothing(scenes) or _breaks_claim(shift, scenes))
+    yield _verdict(name, 5, _changes_nothing(scenes) or _breaks_claim(shift, scenes), place)
     yield _severity(shift, by_severity)
-    yield _verdict(name, 6, _shared_names(bench, name))
+    yield _verdict(name, 6, _shared_names(bench, name), place)
     if shift.preserves == "nothing":
         yield _wording(bench, name)
 
@@ -190,8 +197,18 @@ def fingerprint(bench: Bench) -> str:
     for scene in _all_scenes(bench):
         digest.update(scene.task.id.encode())
         digest.update(JSON.encode([t.name + t.description for t in scene.tools]))
-        digest.update(JSON.encode(messages(scene, scene.rehearsal)))
+        digest.update(JSON.encode(messages(scene, _rehearsal(scene))))
     return digest.hexdigest()
+
+
+def _rehearsal(scene: Scene) -> tuple[Step, ...]:
+    """The oracle's steps; none where it fails, which rule 4 says."""
+    try:
+        return scene.rehearsal
+    except (UsageError, ShiftFault):
+        raise
+    except Exception:
+        return ()
 
 
 def check_determinism(names: Sequence[str], bench: Bench) -> Verdict:
@@ -232,21 +249,60 @@ class _Inert:
 
 
 def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
-    unsolved = next(filter(None, map(oracle_fails, scenes)), "")
-    yield _verdict(name, 4, unsolved)
-    if unsolved:
-        return
+    for scene in scenes:
+        if unsolved := oracle_fails(scene):
+            yield _verdict(name, 4, unsolved, _place(scene))
+            return
+    yield _verdict(name, 4, "")
     solvable = [scene for scene in scenes if scene.solvable]
-    guessed = [scene for scene in solvable if _is_told(scene) or _passes(scene, "parrots")]
-    yield _verdict(name, 2, f"guessable in {_where(guessed)}" if guessed else "")
-    idle = [scene for scene in scenes if _inert_passes(scene) or _passes(scene, "always_refuses")]
-    yield _verdict(name, 3, f"passed by doing nothing in {_where(idle)}" if idle else "")
+    yield _first_wrong(name, 2, solvable, _guessed)
+    yield _first_wrong(name, 3, scenes, _passed_idly)
+
+
+def _first_wrong(
+    name: str, rule: int, scenes: list[Scene], wrong: Callable[[Scene], str]
+) -> Verdict:
+    """What is wrong in the first of the scenes that break a rule, and how many do."""
+    broken = [(scene, reason) for scene in scenes if (reason := wrong(scene))]
+    if not broken:
+        return _verdict(name, rule, "")
+    (scene, reason), *_ = broken
+    where = _where([scene for scene, _ in broken])
+    return _verdict(name, rule, f"{where}: {reason}", _place(scene))
+
+
+def _guessed(scene: Scene) -> str:
+    """How the answer can be given without finding it out."""
+    if answer := _in_first_prompt(scene):
+        return f"the answer {answer!r} is guessable: it stands in the first prompt"
+    if _passes(scene, "parrots"):
+        answers = " and ".join(repr(ask.expected) for ask in scene.asks if ask.expected)
+        return f"the answer {answers} is guessable: an agent that repeats what it read passes"
+    return ""
+
+
+def _passed_idly(scene: Scene) -> str:
+    """How an agent passes that does nothing."""
+    if _inert_passes(scene):
+        return "an agent passes that does nothing and says 'Done.'"
+    if _passes(scene, "always_refuses"):
+        return "an agent passes that refuses at once"
+    return ""
+
+
+def _place(scene: Scene) -> str:
+    """The file and line of what made a scene: its last shift, or the kind of its task."""
+    if scene.shifts:
+        return defined_at(find_shift(scene.shifts[-1].shift).rule)
+    if scene.world.counts:
+        return ""  # a task that is given stands in the user's file, which its name leads to
+    return defined_at(scene.world.kinds[scene.task.kind].requests[-1].solve)
 
 
 def oracle_fails(scene: Scene) -> str:
     """Where and how the oracle fails in a scene; "" if it solves or rightly refuses it."""
-    episode = Episode(scene)
     try:
+        episode = Episode(scene)  # which rehearses a scene whose reference steps are not known yet
         OracleAgent().play(episode)
     except (UsageError, ShiftFault):
         raise
@@ -264,10 +320,11 @@ def oracle_fails(scene: Scene) -> str:
     return f"the oracle fails in {_where([scene])}: {why}"
 
 
-def _is_told(scene: Scene) -> bool:
-    """Whether an answer that is a code stands in the first prompt."""
+def _in_first_prompt(scene: Scene) -> str:
+    """An answer that is a code and stands in the first prompt; "" where there is none."""
     first = JSON.encode(list(messages(scene, ()))).decode()
-    return any(ask.expected and "-" in ask.expected and ask.expected in first for ask in scene.asks)
+    codes = (ask.expected for ask in scene.asks if ask.expected and "-" in ask.expected)
+    return next((code for code in codes if code in first), "")
 
 
 def _passes(scene: Scene, agent: str) -> bool:
@@ -313,7 +370,9 @@ def _severity(shift: Shift, by_severity: dict[Any, list[Scene]]) -> Verdict:
     flat = shift.tier == "none"
     rises = sizes[0] <= sizes[1] <= sizes[2] and sizes[0] < sizes[2]
     state: State = "pass" if rises else "not tested" if flat else "fail"
-    return Verdict(shift.name, 5, state, message if rises or flat else f"{message} does not rise")
+    if not rises and not flat:
+        message = placed(f"{message} does not rise", defined_at(shift.rule))
+    return Verdict(shift.name, 5, state, message)
 
 
 def distance(scene: Scene) -> float:
@@ -341,34 +400,55 @@ def _text(scene: Scene) -> str:
 # -- pools and wording -------------------------------------------------------------------------
 
 
-def _shared_wording(bench: Bench, world: World) -> str:
-    """Phrasings and entities that two pools share."""
+def _shared_by_pools(bench: Bench, world: World) -> str:
+    """A phrasing or an entity that two pools share, and where it stands in the world."""
     for kind in world.kinds.values():
-        for request in kind.requests:
-            both = _overlap([set(request.phrasings[pool]) for pool in POOLS])
-            if both:
-                return f"{kind.name}: two pools share the phrasing {min(both)!r}"
+        for number, request in enumerate(kind.requests, 1):
+            phrasing, pools = _shared({pool: request.phrasings[pool] for pool in POOLS})
+            if phrasing:
+                message = (
+                    f"task kind {kind.name}, request {number}: {pools} share the phrasing "
+                    f"{phrasing!r}"
+                )
+                return placed(message, defined_at(type(world)))
     choices = {value for t in world.tools for p in t.params for value in p.schema.get("enum", ())}
-    numbered = [set(_stated(bench, world, pool)) - choices for pool in POOLS]
-    both = _overlap(numbered)
-    return f"two pools share the entity {min(both)!r}" if both else ""
+    stated = {pool: _stated(bench, world, pool) for pool in POOLS}
+    entity, pools = _shared({pool: stated[pool].keys() - choices for pool in POOLS})
+    if not entity:
+        return ""
+    kind_name, key = next(found[entity] for found in stated.values() if entity in found)
+    message = f"task kind {kind_name}, key {key!r}: {pools} share the entity {entity!r}"
+    return placed(message, defined_at(type(world).build))
 
 
-def _stated(bench: Bench, world: World, pool: str) -> Iterator[str]:
-    """Names that users state: text that begins with a capital, no numbers or times."""
+def _stated(bench: Bench, world: World, pool: str) -> dict[str, tuple[str, str]]:
+    """Names that users state, each with the task kind and the key of the goal where it stands.
+
+    A name is text that begins with a capital; numbers and times are none.
+    """
+    names: dict[str, tuple[str, str]] = {}
     db = world.truth(bench.seed, bench.size, pool).db
     for kind, number in product(world.kinds.values(), range(DRAWS)):
         goal = kind.draw(db, seeds.rng(bench.seed, world.name, kind.name, pool, number, "check"))
-        for value in (goal or {}).values():
+        for key, value in (goal or {}).items():
             if isinstance(value, str) and value[:1].isupper():
-                yield value
+                names.setdefault(value, (kind.name, key))
+    return names
 
 
 def _shared_names(bench: Bench, name: str) -> str:
     """Invented tool names that two pools share; names derived from true ones do not count."""
-    pools = [set(_invented(bench.shifted(name, 2, pool))) for pool in POOLS]
-    both = _overlap(pools)
-    return f"two pools share the tool name {min(both)!r}" if both else ""
+    invented = {pool: set(_invented(bench.shifted(name, 2, pool))) for pool in POOLS}
+    tool, pools = _shared(invented)
+    return f"{pools} share the tool name {tool!r}" if tool else ""
+
+
+def _shared(pools: Mapping[str, Collection[str]]) -> tuple[str, str]:
+    """The first text that two pools share, and which pools; two empty texts where none is."""
+    for (one, texts), (other, others) in combinations(pools.items(), 2):
+        if both := set(texts) & set(others):
+            return min(both), f"the pools {one} and {other}"
+    return "", ""
 
 
 def _invented(scenes: Iterable[Scene]) -> Iterator[str]:
@@ -377,10 +457,6 @@ def _invented(scenes: Iterable[Scene]) -> Iterator[str]:
         for tool in scene.tools:
             if tool.name not in true and not any(old in tool.name for old in true):
                 yield tool.name
-
-
-def _overlap(sets: Sequence[set[str]]) -> set[str]:
-    return {item for n, one in enumerate(sets) for other in sets[n + 1 :] for item in one & other}
 
 
 def _wording(bench: Bench, name: str) -> Verdict:
@@ -432,15 +508,20 @@ def _all_scenes(bench: Bench) -> Iterator[Scene]:
 
 
 def _where(scenes: Sequence[Scene]) -> str:
+    """The first of some scenes, by world, kind, task and shifts, and how many more there are."""
     first = scenes[0]
     stack = "+".join(f"{a.shift}:{a.severity}" for a in first.shifts) or "clean"
     task = first.task
+    given = first.world.task_ids.get(task.kind, [])
+    own = f" ({given[task.index]!r})" if task.index < len(given) else ""
     more = f" and {len(scenes) - 1} more" if len(scenes) > 1 else ""
-    return f"{task.world}/{task.kind}/{task.index} {stack}{more}"
+    return f"{task.world}/{task.kind}/{task.index}{own} {stack}{more}"
 
 
-def _verdict(subject: str, rule: int, wrong: str) -> Verdict:
-    return Verdict(subject, rule, "fail" if wrong else "pass", wrong)
+def _verdict(subject: str, rule: int, wrong: str, place: str = "") -> Verdict:
+    """Failed where something is wrong; its place is added where the text has none yet."""
+    detail = wrong if PLACE.search(wrong) else placed(wrong, place)
+    return Verdict(subject, rule, "fail" if wrong else "pass", detail if wrong else "")
 
 
 def worlds_of(names: Sequence[str]) -> list[World]:

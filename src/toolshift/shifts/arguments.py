@@ -100,12 +100,12 @@ def _fault(schema: Schema, value: Any) -> str:
         return ""
 
 
-def reshaped(found: list[tuple[Tool, Param, Shape, Schema]]) -> Change:
+def reshaped(reshapings: list[tuple[Tool, Param, Shape, Schema]]) -> Change:
     """The change that gives each of some parameters its shape and schema."""
     shapes: dict[str, dict[str, Shape]] = {}
     schemas: dict[str, dict[str, Schema]] = {}
     was: dict[str, dict[str, Schema]] = {}
-    for tool, param, shape, schema in found:
+    for tool, param, shape, schema in reshapings:
         shapes.setdefault(tool.name, {})[param.name] = shape
         schemas.setdefault(tool.name, {})[param.name] = schema
         was.setdefault(tool.name, {})[param.name] = param.schema
@@ -151,11 +151,13 @@ def type_change(scene: Scene, rng: Random, severity: Severity) -> Change:
         return Shape(kind, field), {**_schema_of(kind, inner, field), "description": text}
 
     def able(tool: Tool) -> list[Param]:
-        found = [p for p in tool.params if (p.required or severity == 3) and changed(p)]
-        return found[:1] if severity == 1 else found
+        suited = [p for p in tool.params if (p.required or severity == 3) and changed(p)]
+        return suited[:1] if severity == 1 else suited
 
     tools = reach(scene, rng, severity, lambda tool: bool(able(tool)))
-    return reshaped([(t, p, *found) for t in tools for p in able(t) if (found := changed(p))])
+    return reshaped(
+        [(t, p, *reshaping) for t in tools for p in able(t) if (reshaping := changed(p))]
+    )
 
 
 def _kind_of_type(schema: Schema, plain: str) -> Any:
@@ -216,8 +218,8 @@ def enum_change(scene: Scene, rng: Random, severity: Severity) -> Change:
                 new[value] = _fresh(_choice(value, pool, severity, rng), {*new.values(), *old})
         choices = tuple((value, new[value]) for value in old)
         pairs = ", ".join(pair.format(new=f"`{now}`", old=was) for was, now in choices)
-        told = text.format(text=_said_of(param), pairs=pairs).strip()
-        more = {"description": told} if severity > 1 else {}
+        description = text.format(text=_said_of(param), pairs=pairs).strip()
+        more = {"description": description} if severity > 1 else {}
         shown = {**param.schema, "enum": [now for _, now in choices], **more}
         if "default" in shown:
             shown["default"] = new.get(shown["default"], shown["default"])
@@ -249,10 +251,10 @@ def _choice(value: str, pool: str, severity: int, rng: Random) -> str:
 
 
 def _fresh(value: str, taken: set[str]) -> str:
-    number, found = 2, value
-    while found in taken:
-        number, found = number + 1, f"{value}{number}"
-    return found
+    number, name = 2, value
+    while name in taken:
+        number, name = number + 1, f"{value}{number}"
+    return name
 
 
 # -- required_parameter ------------------------------------------------------------------------
@@ -311,11 +313,11 @@ class Required(Layer):
 
 def _groups(arguments: dict[str, Any], result: Result) -> Iterator[frozenset[str]]:
     """For each record that came back, its values with those that it was asked for by."""
-    asked = {str(value).lower() for value in arguments.values()}
+    given = {str(value).lower() for value in arguments.values()}
     records = result.data if isinstance(result.data, list) else [result.data]
     for record in records if result.ok else ():
         if isinstance(record, dict):
-            yield frozenset(asked | {str(value).lower() for _, value in leaves(record)})
+            yield frozenset(given | {str(value).lower() for _, value in leaves(record)})
 
 
 def _goes_with(value: str, own: dict[str, Any], seen: list[frozenset[str]]) -> bool:
@@ -365,14 +367,14 @@ def _stated(scene: Scene, rng: Random, layer: Required) -> Requirement | None:
     values = {str(value).lower() for goal in goals for value in goal.values()}
     common = set.intersection(*map(set, goals)) if goals else set()
     slots = [s for s in sorted(common) if s in facts and isinstance(goals[0][s], str)]
-    found = [
+    candidates = [
         (tool, slot)
         for tool in used(scene)
         for slot in slots
         if all(p.fact != slot for p in tool.params)
     ]
-    rng.shuffle(found)
-    for tool, slot in found:
+    rng.shuffle(candidates)
+    for tool, slot in candidates:
         name = _free_name(slot, tool, layer)
         schema = {"type": "string", "description": text.format(label=facts[slot].label)}
         one = Requirement(tool.name, Param(name, slot, schema), frozenset(values))
@@ -385,24 +387,24 @@ def _returned(scene: Scene, rng: Random, layer: Required) -> Requirement | None:
     """A value that the tool before returns, and that nothing has taken so far."""
     text = said("earlier", scene, rng)
     answers = {step.said for step in scene.rehearsal if step.kind == "answer"}
-    told = {
+    fact_of = {
         value: fact
         for play in replay(scene).all
         for record in play.facts
         for fact, value in record.items()
         if isinstance(value, str)
     }
-    answering = {told.get(answer) for answer in answers}
+    answering = {fact_of.get(answer) for answer in answers}
     tools = used(scene)
     taken = {param.fact for tool in scene.tools for param in tool.params}
-    found = [
+    candidates = [
         (source, target, field)
         for source, target, _ in links(tools)
         for field in source.returns
         if field.type == "string" and field.fact not in taken | answering
     ]
-    rng.shuffle(found)
-    for source, target, field in found:
+    rng.shuffle(candidates)
+    for source, target, field in candidates:
         key = field.path[-1]
         name = _free_name(key, target, layer)
         schema = {"type": "string", "description": text.format(key=key, source=source.name)}
@@ -472,12 +474,12 @@ class Defaults(Layer):
         if one.kind == "value":
             return below(name, {key: one.value, **arguments})
         own = {k: value for k, value in arguments.items() if k != key}
-        asked = arguments.get(key, one.param.schema["default"])
+        chosen = arguments.get(key, one.param.schema["default"])
         result = below(name, own)
         if one.kind == "records":
             kept = isinstance(result.data, list) and not result.hint
-            return result.with_(data=result.data[:asked]) if kept else result
-        return result if asked == one.full or not result.ok else _without(result, one.facts)
+            return result.with_(data=result.data[:chosen]) if kept else result
+        return result if chosen == one.full or not result.ok else _without(result, one.facts)
 
 
 def _with(params: tuple[Param, ...], new: Param) -> tuple[Param, ...]:
@@ -534,18 +536,18 @@ def default_change_placebo(scene: Scene, rng: Random, severity: Severity) -> Cha
     same = seeds.rng(scene.task.id, "default_change", severity, len(scene.shifts), "shift")
     layer = default_change(scene, same, severity).layer
     assert isinstance(layer, Defaults)
-    found = [one for one in layer.defaults if one.kind != "value"]
-    if not found:
+    leaving_out = [one for one in layer.defaults if one.kind != "value"]
+    if not leaving_out:
         raise NotApplicable("only defaults that there were would change")
     texts = {"fields": said("whole", scene, rng), "records": said("every", scene, rng)}
-    return Change(layer=Defaults(tuple(_harmless(one, texts[one.kind]) for one in found)))
+    return Change(layer=Defaults(tuple(_harmless(one, texts[one.kind]) for one in leaving_out)))
 
 
 def _harmless(one: Default, text: str) -> Default:
     """A default by which nothing is left out."""
     brief = one.param.schema["default"]
-    told = text.format(brief=brief, full=one.full)
-    schema = {**one.param.schema, "default": one.full, "description": told}
+    description = text.format(brief=brief, full=one.full)
+    schema = {**one.param.schema, "default": one.full, "description": description}
     return replace(one, param=replace(one.param, schema=schema, given=None))
 
 
@@ -575,9 +577,14 @@ def _default(tool: Tool, scene: Scene, texts: Mapping[str, Any], needed: bool) -
         return None
     name = _fresh(form["name"], {p.name for p in tool.params})
     keys = ", ".join(f.path[-1] for f in tool.returns if f.fact in gone)
-    told = form["text"].format(brief=form["brief"], full=form["full"], fields=keys)
+    description = form["text"].format(brief=form["brief"], full=form["full"], fields=keys)
     choices = [form["brief"], form["full"]]
-    schema = {"type": "string", "enum": choices, "default": form["brief"], "description": told}
+    schema = {
+        "type": "string",
+        "enum": choices,
+        "default": form["brief"],
+        "description": description,
+    }
     param = Param(name, f"{tool.name} {name}", schema, False, given=form["full"])
     return Default(tool.name, param, "fields", form["full"], frozenset(gone))
 
@@ -588,12 +595,12 @@ def _left_out(tool: Tool, scene: Scene, needed: bool) -> list[str]:
     plays = replay(scene)
     used_values = {str(value) for play in plays.all for value in play.arguments.values()}
     used_values |= {step.said for step in scene.rehearsal if step.kind == "answer"}
-    told = (
+    records_of = (
         [p.facts for p in plays.all if p.step.name == tool.name and p.result.ok] if needed else []
     )
     wanted = {
         fact
-        for records in told
+        for records in records_of
         for record in records
         for fact, value in record.items()
         if str(value) in used_values
@@ -608,8 +615,10 @@ def _other_default(tool: Tool, param: Param, text: str) -> Default | None:
     new = _another(old, param.schema)
     if new is None:
         return None
-    told = text.format(text=_said_of(param), old=f"`{old}`", new=f"`{new}`").strip()
-    shown = replace(param, schema={**param.schema, "default": new, "description": told}, given=old)
+    description = text.format(text=_said_of(param), old=f"`{old}`", new=f"`{new}`").strip()
+    shown = replace(
+        param, schema={**param.schema, "default": new, "description": description}, given=old
+    )
     return Default(tool.name, shown, "value", old, value=new)
 
 

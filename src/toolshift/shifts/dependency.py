@@ -91,7 +91,7 @@ def links(tools: list[Tool]) -> Iterator[tuple[Tool, Tool, str]]:
 
 
 def merge(
-    source: Tool, target: Tool, fact: str, said: Words, name: Callable[[str, str], str]
+    source: Tool, target: Tool, fact: str, forms: Words, name: Callable[[str, str], str]
 ) -> Rewired:
     """One tool in the place of two: the second's results beside the first's."""
     names = {"a": source.name, "b": target.name}
@@ -100,7 +100,7 @@ def merge(
     effect = "write" if "write" in (source.effect, target.effect) else "read"
     tool = Tool(
         name(source.name, target.name),
-        said["text"].format(**names, first=first, second=second),
+        forms["text"].format(**names, first=first, second=second),
         joined_params(source, target, fact),
         joined_returns(source, target),
         many=source.many or target.many,
@@ -127,12 +127,12 @@ def _mergeable(source: Tool, target: Tool) -> bool:
 )
 def merged_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Merge tools that were called one after the other into one."""
-    said = words("merged", scene, rng)
-    return merged(scene, rng, 1, said, lambda a, b: short(said["name"].format(a=a, b=b)))
+    forms = words("merged", scene, rng)
+    return merged(scene, rng, 1, forms, lambda a, b: short(forms["name"].format(a=a, b=b)))
 
 
 def merged(
-    scene: Scene, rng: Random, times: int, said: Words, name: Callable[[str, str], str]
+    scene: Scene, rng: Random, times: int, forms: Words, name: Callable[[str, str], str]
 ) -> Change:
     """The change that merges tools so often, first two that the task needs."""
 
@@ -140,7 +140,7 @@ def merged(
         def find(current: Scene) -> Rewired | None:
             pairs = [p for p in links(pick(current)) if _mergeable(p[0], p[1])]
             rng.shuffle(pairs)
-            layers = (merge(*pair, said, name) for pair in pairs)
+            layers = (merge(*pair, forms, name) for pair in pairs)
             return next((layer for layer in layers if holds(current, layer)), None)
 
         return find
@@ -151,24 +151,24 @@ def merged(
 # -- split -------------------------------------------------------------------------------------
 
 
-def split_by_handle(tool: Tool, said: Words) -> Rewired:
+def split_by_handle(tool: Tool, forms: Words) -> Rewired:
     """Two tools in the place of one: the first gives a handle, the second takes it."""
     fact = f"{tool.name}{HANDLE}"
     parts = ("first", "second", "key")
-    names = {part: short(said[part].format(tool=tool.name)) for part in parts}
+    names = {part: short(forms[part].format(tool=tool.name)) for part in parts}
     texts = {**names, "text": bare(tool)}
     key = names["key"]
     first = tool.with_(
         name=names["first"],
-        description=said["before"].format(**texts),
+        description=forms["before"].format(**texts),
         returns=(Field((key,), fact),),
         many=False,
         effect="read",
     )
-    schema = {"type": "string", "description": said["says"].format(**texts)}
+    schema = {"type": "string", "description": forms["says"].format(**texts)}
     second = tool.with_(
         name=names["second"],
-        description=said["after"].format(**texts),
+        description=forms["after"].format(**texts),
         params=(Param(key, fact, schema),),
     )
     return Rewired(
@@ -176,16 +176,16 @@ def split_by_handle(tool: Tool, said: Words) -> Rewired:
     )
 
 
-def split_by_part(tool: Tool, said: Words) -> Rewired:
+def split_by_part(tool: Tool, forms: Words) -> Rewired:
     """Two tools in the place of one: each returns a part of what it returned."""
     half = (len(tool.returns) + 1) // 2
     parts = (tool.returns[:half], tool.returns[half:])
     added = []
-    for name, fields in zip((said["first"], said["second"]), parts, strict=True):
+    for name, fields in zip((forms["first"], forms["second"]), parts, strict=True):
         kept = ", ".join(field.path[-1] for field in fields)
         part = tool.with_(
             name=short(name.format(tool=tool.name)),
-            description=said["text"].format(text=bare(tool), fields=kept),
+            description=forms["text"].format(text=bare(tool), fields=kept),
             returns=fields,
         )
         added.append((part, Part(tool, fields)))
@@ -225,7 +225,7 @@ def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
 # -- reversed ----------------------------------------------------------------------------------
 
 
-def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> Rewired:
+def reverse(source: Tool, target: Tool, fact: str, key: Field, forms: Words) -> Rewired:
     """The order of two tools turned round: the second comes first and feeds the first."""
     names = {
         "first": target.name,
@@ -236,13 +236,13 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> R
     }
     now_first = target.with_(
         params=joined_params(source, target, fact),
-        description=bare(_base(target)) + said["before"].format(**names),
+        description=bare(_base(target)) + forms["before"].format(**names),
         origin=target.origin,
     )
-    schema = {"type": "string", "description": said["says"].format(**names)}
+    schema = {"type": "string", "description": forms["says"].format(**names)}
     now_second = source.with_(
         params=(Param(key.path[-1], key.fact, schema),),
-        description=bare(_base(source)) + said["after"].format(**names),
+        description=bare(_base(source)) + forms["after"].format(**names),
     )
     return Rewired(
         frozenset((source.name, target.name)),
@@ -282,7 +282,7 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 def reversals(scene: Scene, rng: Random, times: int) -> Change:
     """The change that reverses the order of two tools so often, first of two that are needed."""
-    said = words("reversed", scene, rng)
+    forms = words("reversed", scene, rng)
 
     def candidates(tools: list[Tool]) -> list[tuple[Tool, Tool, str, Field]]:
         return [
@@ -293,10 +293,10 @@ def reversals(scene: Scene, rng: Random, times: int) -> Change:
         ]
 
     def find(current: Scene, in_task: bool) -> Rewired | None:
-        found = candidates(used(current) if in_task else list(current.tools))
-        rng.shuffle(found)
-        for source, target, fact, key in found:
-            layer = reverse(source, target, fact, key, said)
+        pairs = candidates(used(current) if in_task else list(current.tools))
+        rng.shuffle(pairs)
+        for source, target, fact, key in pairs:
+            layer = reverse(source, target, fact, key, forms)
             if holds(current, layer, (source.name, target.name) if in_task else ()):
                 return layer
         return None
@@ -309,26 +309,26 @@ def reversals(scene: Scene, rng: Random, times: int) -> Change:
 # -- a new precondition ------------------------------------------------------------------------
 
 
-def guard(tool: Tool, salt: str, said: Words) -> Rewired:
+def guard(tool: Tool, salt: str, forms: Words) -> Rewired:
     """A tool that takes a permit, and the new tool that grants it."""
-    fact, key = f"{tool.name}{PERMIT}", said["key"]
-    names = {"tool": tool.name, "grant": short(said["grant"].format(tool=tool.name))}
-    schema = {"type": "string", "description": said["says"].format(**names)}
+    fact, key = f"{tool.name}{PERMIT}", forms["key"]
+    names = {"tool": tool.name, "grant": short(forms["grant"].format(tool=tool.name))}
+    schema = {"type": "string", "description": forms["says"].format(**names)}
     guarded = tool.with_(
         params=(*tool.params, Param(key, fact, schema)),
-        description=bare(tool) + said["note"].format(**names),
+        description=bare(tool) + forms["note"].format(**names),
     )
     subject = next(
         (p for p in tool.params if p.required and p.schema.get("type") == "string"), None
     )
     granting = Tool(
         names["grant"],
-        said["grants"].format(**names),
+        forms["grants"].format(**names),
         (subject,) if subject else (),
         (Field((key,), fact), Field(("audit_ref",), f"{tool.name} audit")),
         origin=(),
     )
-    permit = Guarded(tool, key, subject.name if subject else "", salt, said["error"])
+    permit = Guarded(tool, key, subject.name if subject else "", salt, forms["error"])
     return Rewired(frozenset((tool.name,)), ((guarded, permit), (granting, permit.granting())))
 
 
@@ -341,12 +341,12 @@ def guard(tool: Tool, salt: str, said: Words) -> Rewired:
 )
 def new_precondition(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Make a tool need a permit that another, new tool grants."""
-    said = words("guard", scene, rng)
+    forms = words("guard", scene, rng)
 
     def find(current: Scene) -> Rewired | None:
         tools = [t for t in used(current) if not deals_in(t, PERMIT)]
         rng.shuffle(tools)
-        layers = (guard(tool, scene.task.id, said) for tool in tools)
+        layers = (guard(tool, scene.task.id, forms) for tool in tools)
         return next((layer for layer in layers if holds(current, layer)), None)
 
     return repeated(scene, severity, find, find, "tool to guard")

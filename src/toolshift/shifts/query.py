@@ -122,11 +122,11 @@ def query_redundancy(scene: Scene, rng: Random, severity: Severity) -> Change:
 def amid(scene: Scene, rng: Random, table: str, count: int) -> Change:
     """The change that puts so many sentences of a table around each request."""
     wanted = [value for ask in scene.asks for value in values(ask.goal)]
-    said = " ".join(ask.text for ask in scene.asks)
+    request = " ".join(ask.text for ask in scene.asks)
     idle = [
         one
         for one in wording.TABLES[table][scene.task.pool]
-        if one not in said and not any(states(one, value) for value in wanted)
+        if one not in request and not any(states(one, value) for value in wanted)
     ]
     if len(idle) < count:
         raise NotApplicable("too few idle sentences are left that could not be misunderstood")
@@ -158,8 +158,8 @@ def placebo(scene: Scene, rng: Random, severity: Severity) -> Change:
         was=described(hit),
         order=tuple(order),
     )
-    said = tuple(replace(ask, text=text) for ask, text in zip(asks, texts, strict=True))
-    return Change(layer=surface, asks=said)
+    changed = tuple(replace(ask, text=text) for ask, text in zip(asks, texts, strict=True))
+    return Change(layer=surface, asks=changed)
 
 
 # -- phrasings ---------------------------------------------------------------------------------
@@ -192,13 +192,13 @@ def template_in(scene: Scene, ask: Ask) -> str:
     """The phrasing that stands in a turn's text, perhaps amid other sentences; "" for none."""
     request = request_of(scene, ask)
     banks = request.phrasings.values() if request else ()
-    found = (
+    templates = (
         one
         for bank in banks
         for one in bank
         if one.partition("{")[0] in ask.text and fill(one, ask.goal) in ask.text
     )
-    return max(found, key=len, default="")
+    return max(templates, key=len, default="")
 
 
 def rephrase(scene: Scene, ask: Ask, pool: str, severity: int, rng: Random) -> str:
@@ -238,7 +238,9 @@ def _words(text: str) -> Counter[str]:
 
 def values(goal: Goal) -> list[Any]:
     """The values of a goal; each of two that contradict."""
-    return [one for each in goal.values() for one in (each if isinstance(each, tuple) else (each,))]
+    return [
+        one for value in goal.values() for one in (value if isinstance(value, tuple) else (value,))
+    ]
 
 
 def states(text: str, value: object) -> bool:
@@ -256,8 +258,8 @@ def mark(scene: Scene, ask: Ask) -> str:
     text = ask.text
     for slot, value in sorted(ask.goal.items(), key=lambda item: -len(str(item[1]))):
         spot = re.compile(rf"(?<![\w.{{]){re.escape(str(value))}(?!\w|\.\d|}})")
-        found = len(spot.findall(text))
-        if found == 1 or (found and isinstance(value, str)):
+        count = len(spot.findall(text))
+        if count == 1 or (count and isinstance(value, str)):
             text = spot.sub(f"{{{slot}}}", text)
     return text
 
@@ -279,8 +281,8 @@ def leave_out(scene: Scene, rng: Random, count: int, cut: Cut, fewer: bool = Fal
     left = count
     for turn, slot in spots:
         shorter = [*marked[:turn], cut(marked[turn], slot), *marked[turn + 1 :]]
-        told = "\n".join([scene.system, *fill_all(shorter[: turn + 1], scene)])
-        if left and not states(told, scene.asks[turn].goal[slot]):
+        shown = "\n".join([scene.system, *fill_all(shorter[: turn + 1], scene)])
+        if left and not states(shown, scene.asks[turn].goal[slot]):
             marked, left = shorter, left - 1
     if left == count:
         raise NotApplicable("there is no value that only the user could give if it were left out")
@@ -312,9 +314,9 @@ def put_vaguely(marked: str, slot: str, scene: Scene, table: str, rng: Random) -
 
     def put(spot: re.Match[str]) -> str:
         lead = spot["lead"] or ""
-        said = phrase if number or lead in ("", "the ", "a ", "an ") else lead + bare
-        said = (lead if number else "") + said.replace("%s", noun)
-        return said[0].upper() + said[1:] if (spot[0] + "{")[0].isupper() else said
+        words = phrase if number or lead in ("", "the ", "a ", "an ") else lead + bare
+        words = (lead if number else "") + words.replace("%s", noun)
+        return words[0].upper() + words[1:] if (spot[0] + "{")[0].isupper() else words
 
     return re.sub(rf"{before}\{{{slot}\}}", put, marked)
 

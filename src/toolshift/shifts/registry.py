@@ -112,8 +112,8 @@ def check_name(shift: Shift) -> None:
     """Checks that a shift has no name of ours."""
     ours = OURS.get(shift.name, "").partition(":")[0]
     if ours and not shift.rule.__module__.startswith("toolshift."):
-        said = placed(f"shift {shift.name!r}", defined_at(shift.rule))
-        raise UsageError(f"{said}: ToolShift has a shift of this name already; choose another")
+        place = placed(f"shift {shift.name!r}", defined_at(shift.rule))
+        raise UsageError(f"{place}: ToolShift has a shift of this name already; choose another")
 
 
 SHIFTS: Registry[Shift] = Registry("shift", OURS, "toolshift.shifts", declared, _load_plugins)
@@ -138,7 +138,7 @@ def find_shift(name: str) -> Shift:
         return SHIFTS.find(name)
     today = SHIFTS.find(base)
     if today.version != version:
-        kept = [split_version(each)[1] for each in SHIFTS.names() if each.startswith(f"{base}@")]
+        kept = [split_version(known)[1] for known in SHIFTS.names() if known.startswith(f"{base}@")]
         there = ", ".join(map(str, sorted({*kept, today.version})))
         lab = f" ({IN_THE_LAB})" if version < today.version else ""
         raise UsageError(f"unknown shift {name!r}: versions of {base}: {there}{lab}")
@@ -162,10 +162,10 @@ def know_versions(versions: Mapping[str, int]) -> None:
             continue
         today = SHIFTS.find(base)
         if today.version != version:
-            said = msgspec.structs.replace(
+            changed = msgspec.structs.replace(
                 facts.facts_of(today), name=f"{base}@{version}", version=version
             )
-            facts.know_facts([msgspec.structs.replace(said, severities=SEVERITIES)])
+            facts.know_facts([msgspec.structs.replace(changed, severities=SEVERITIES)])
 
 
 def why_no_code(name: str) -> str:
@@ -219,14 +219,14 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
         ShiftFault: where the code of the shift fails.
         UsageError: for an unknown shift or severity.
     """
-    found = find_shift(name)
-    severity = check_severity(found, severity)
-    _one_end_only(scene, found)
-    why = scene.not_applicable_reason(found)
+    shift = find_shift(name)
+    severity = check_severity(shift, severity)
+    _one_end_only(scene, shift)
+    why = scene.not_applicable_reason(shift)
     if why:
         raise NotApplicable(why)
-    rng = seeds.rng(draw or scene.task.id, found.base, severity, len(scene.shifts), "shift")
-    change = _change(found, scene, rng, severity)
+    rng = seeds.rng(draw or scene.task.id, shift.base, severity, len(scene.shifts), "shift")
+    change = _change(shift, scene, rng, severity)
     layers = scene.layers
     for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):
         taken = layer.slots & {slot for below in layers for slot in below.slots}
@@ -234,7 +234,7 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
             raise NotApplicable(f"{', '.join(taken)} is already changed")
         layers = (*layers, layer)
     shifted = scene.with_(
-        layers=layers, shifts=(*scene.shifts, Applied(found.name, severity)), **change.edits()
+        layers=layers, shifts=(*scene.shifts, Applied(shift.name, severity)), **change.edits()
     )
     for tool in shifted.tools:
         if not tool.channels:
@@ -245,15 +245,15 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     return shifted
 
 
-def _change(found: Shift, scene: Scene, rng: Random, severity: Severity) -> Change:
+def _change(shift: Shift, scene: Scene, rng: Random, severity: Severity) -> Change:
     """What a shift returns for a scene."""
     try:
-        change: object = found.rule(scene, rng, severity)
+        change: object = shift.rule(scene, rng, severity)
     except (NotApplicable, ShiftFault, UsageError):
         raise
     except Exception as fault:
-        said = f"shift {found.name} raised {described(fault)}"
-        raise ShiftFault(placed(said, place_of(fault) or defined_at(found.rule))) from fault
+        fault_text = f"shift {shift.name} raised {described(fault)}"
+        raise ShiftFault(placed(fault_text, place_of(fault) or defined_at(shift.rule))) from fault
     if isinstance(change, Change):
         return change
     what, advice = type(change).__name__, ""
@@ -261,8 +261,8 @@ def _change(found: Shift, scene: Scene, rng: Random, severity: Severity) -> Chan
         advice = f": return Change(layer={what}(...))"
     elif change is None:
         what, advice = "None", ": end it with `return Change(...)`"
-    said = f"shift {found.name} returned {what}, not a Change{advice}"
-    raise ShiftFault(placed(said, defined_at(found.rule)))
+    fault_text = f"shift {shift.name} returned {what}, not a Change{advice}"
+    raise ShiftFault(placed(fault_text, defined_at(shift.rule)))
 
 
 def _prove(scene: Scene) -> None:
@@ -277,22 +277,22 @@ def _prove(scene: Scene) -> None:
         raise NotApplicable(UNPROVEN)
 
 
-def check_severity(found: Shift, severity: int) -> Severity:
+def check_severity(shift: Shift, severity: int) -> Severity:
     """The severity, if the shift has it; a shift from a file is the same at every severity."""
-    for each in found.severities:
-        if each == severity or (found.file and severity in SEVERITIES):
-            return each
+    for known in shift.severities:
+        if known == severity or (shift.file and severity in SEVERITIES):
+            return known
     if severity in SEVERITIES:
         raise UsageError(
-            f"severity {severity} of {found.name}: it has one level; write {found.name} alone"
+            f"severity {severity} of {shift.name}: it has one level; write {shift.name} alone"
         )
-    raise UsageError(f"severity {severity} of {found.name}: it goes from 1 to 3")
+    raise UsageError(f"severity {severity} of {shift.name}: it goes from 1 to 3")
 
 
-def _one_end_only(scene: Scene, found: Shift) -> None:
+def _one_end_only(scene: Scene, shift: Shift) -> None:
     """Refuses a second change of the outcome, on top of an unseen domain if need be."""
     before = (find_shift(applied.shift) for applied in scene.shifts)
-    if found.preserves == "end_state":
+    if shift.preserves == "end_state":
         return
     for other in before:
         if other.preserves != "end_state" and other.order > 0:
@@ -315,6 +315,9 @@ def compose(scene: Scene, stack: Iterable[Applied], draw: str = "") -> Scene:
     Raises:
         NotApplicable: where one of them cannot be applied to what the others have made.
     """
-    for applied in sorted(stack, key=lambda each: (find_shift(each.shift).order, each.shift)):
+    for applied in sorted(
+        stack,
+        key=lambda applied_shift: (find_shift(applied_shift.shift).order, applied_shift.shift),
+    ):
         scene = apply(scene, applied.shift, applied.severity, draw)
     return scene

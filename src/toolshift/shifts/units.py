@@ -129,13 +129,13 @@ class _Candidate:
 )
 def unit_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Give values that decide in another unit or time zone; the tool's documentation says which."""
-    found = list(_candidates(scene, rng))
-    if not found:
+    candidates = list(_candidates(scene, rng))
+    if not candidates:
         raise NotApplicable(
             "no value has a unit that is declared or named by its key, or is a time of day"
         )
-    rng.shuffle(found)
-    for one in found:
+    rng.shuffle(candidates)
+    for one in candidates:
         if not scene.asks or (
             oracle_unchanged(scene, *one.layers) and naive_fails(scene, IgnoresUnits, *one.layers)
         ):
@@ -179,11 +179,11 @@ def _candidates(scene: Scene, rng: Random) -> Iterator[_Candidate]:
             if field.type != "string" and unit in units and field.scale == 1:
                 name, factor = units[unit]
                 plain = _unnamed(key, unit, [f.path[-1] for f in tool.returns])
-                told = note["value"].format(key=f"`{plain}`", unit=name)
-                yield _converting(tool, field, Conversion(plain, factor), told)
+                text = note["value"].format(key=f"`{plain}`", unit=name)
+                yield _converting(tool, field, Conversion(plain, factor), text)
             elif field.fact in clocks and not field.minutes:
-                told = note["clock"].format(key=f"`{key}`", zone=zone, local=local)
-                yield _converting(tool, field, Conversion(key, minutes=minutes), told)
+                text = note["clock"].format(key=f"`{key}`", zone=zone, local=local)
+                yield _converting(tool, field, Conversion(key, minutes=minutes), text)
         for param in tool.params:
             unit = _suffix(param.name)
             if unit in units and not param.shapes and param.schema.get("type") == "number":
@@ -199,28 +199,28 @@ def _suffix(key: str) -> str:
 
 def _clocks(scene: Scene) -> set[str]:
     """The facts that are a time of day in every record that the oracle has seen."""
-    told: dict[str, list[Any]] = {}
+    times: dict[str, list[Any]] = {}
     for play in replay(scene).all:
         for record in play.facts:
             for fact, value in record.items():
-                told.setdefault(fact, []).append(value)
+                times.setdefault(fact, []).append(value)
     return {
         fact
-        for fact, values in told.items()
+        for fact, values in times.items()
         if all(isinstance(value, str) and _CLOCK.fullmatch(value) for value in values)
     }
 
 
-def _converting(tool: Tool, field: Field, how: Conversion, told: str) -> _Candidate:
-    return _Candidate(tool, (Converted({tool.name: {field.fact: how}}, {tool.name: told}),))
+def _converting(tool: Tool, field: Field, how: Conversion, text: str) -> _Candidate:
+    return _Candidate(tool, (Converted({tool.name: {field.fact: how}}, {tool.name: text}),))
 
 
 def _taking(tool: Tool, param: Param, unit: str, factor: float, note: str) -> _Candidate:
     """An argument that is taken in another unit, under a name without the old one."""
     shape = Shape("unit", scale=factor)
     name = _unnamed(param.name, _suffix(param.name), [p.name for p in tool.params])
-    told = note.format(key=f"`{name}`", unit=unit)
-    schema = {**_scaled(param.schema, factor), "description": told}
+    text = note.format(key=f"`{name}`", unit=unit)
+    schema = {**_scaled(param.schema, factor), "description": text}
     layer = Reshaped(
         {tool.name: {param.name: shape}},
         {tool.name: {param.name: schema}},

@@ -20,7 +20,7 @@ from toolshift.core.message import Turn
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 POOL_OF_BATCHES = 16
-"""Rows are sorted by length inside random pools of so many batches."""
+"""Number of batches in a random pool, inside which rows are sorted by length."""
 
 Weigh = Callable[[Mapping[str, Any], NDArray[np.int32], NDArray[np.float32]], Any]
 """Changes the weights of a row's tokens: gets the row, its tokens and their weights so far, and
@@ -148,7 +148,7 @@ def encode_rows(
     Args:
         rows: with `messages` and `tools`.
         encoder: of the model.
-        most: tokens of the longest row that is kept; 0 for no limit.
+        most: tokens of the longest row that is kept; 0 sets no limit.
         watch: told how many rows are done, and of how many.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What goes on beside the steps of a run: curves, progress, checkpoints, and stopping in order."""
+"""Callbacks of a training run: curves, progress, checkpoints, and an orderly stop."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Spent:
         return self._cpu + time.process_time() - self._begun[1]
 
     def as_dict(self) -> dict[str, float]:
-        """For a checkpoint, from which a resumed run goes on counting."""
+        """For a checkpoint, so that a resumed run continues the count."""
         return {"tokens": self.tokens, "wall": round(self.wall, 2), "cpu": round(self.cpu, 2)}
 
 
@@ -96,14 +96,14 @@ class Curves(TrainerCallback):
             file.write(json.dumps(line) + "\n")
 
     def cut(self, step: int) -> None:
-        """Takes away what came after a step, which a resumed run does again."""
+        """Deletes the lines after a step, because a resumed run repeats them."""
         if self.file.exists():
             kept = [line for line in read_curves(self.file) if line["step"] <= step]
             self.file.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
 
 
 class Progress(TrainerCallback):
-    """Says how far a run is and how long it will take: a live line, or one line each 30 s."""
+    """Shows progress and the time left: a live line, or one line every 30 s."""
 
     def __init__(self, spent: Spent, stream: TextIO | None = None) -> None:
         self.spent, self.stream = spent, stream or sys.stderr
@@ -215,7 +215,7 @@ def damaged(checkpoint: Path, fault: Exception) -> UsageError:
     """What to say of a checkpoint that cannot be read."""
     said = str(fault).strip().splitlines() or [type(fault).__name__]
     return UsageError(
-        f"{checkpoint} is damaged ({said[0]}): go on from an earlier one with --resume STEP, or "
+        f"{checkpoint} is damaged ({said[0]}): resume from an earlier one with --resume STEP, or "
         "start again in another folder"
     )
 

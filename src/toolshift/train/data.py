@@ -73,8 +73,8 @@ def make_rows(
     rows: list[Row] = []
     done = 0
     for some in made:
-        for each in some:
-            rows.extend(each)
+        for trajectory in some:
+            rows.extend(trajectory)
         done += len(some)
         if watch is not None:
             watch(done, count)
@@ -101,20 +101,20 @@ def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:
             f"the oracle fails in {scene.task.lineage} under [{write_stack(scene.shifts)}], so "
             "there is no example to learn from: `toolshift check` says what is wrong with a shift"
         )
-    said = messages(scene, episode.steps)
-    return rows_of(scene, said, episode.steps, episode.views, slip.turns)
+    spoken = messages(scene, episode.steps)
+    return rows_of(scene, spoken, episode.steps, episode.views, slip.turns)
 
 
 def rows_of(
     scene: Scene,
-    said: list[dict[str, Any]],
+    spoken: list[dict[str, Any]],
     steps: list[Step],
     views: list[tuple[Tool, ...]],
     context: set[int],
 ) -> list[Row]:
     """An episode as one row for each list of tools that it showed."""
-    said = _weighed(said, steps, context)
-    return [_row(scene, said, views, part) for part in _parts(views, said)]
+    spoken = _weighed(spoken, steps, context)
+    return [_row(scene, spoken, views, part) for part in _parts(views, spoken)]
 
 
 class VariedOracle(OracleAgent):
@@ -130,8 +130,8 @@ class VariedOracle(OracleAgent):
 
         class Varied(Solver):
             def records(self, fact: str, env: Known) -> list[Known]:
-                found = super().records(fact, env)
-                return rng.sample(found, len(found))
+                records = super().records(fact, env)
+                return rng.sample(records, len(records))
 
         self.solver = Varied
         super().work(episode, _VariedBackend(episode, backend, rng, self.slip))
@@ -175,34 +175,34 @@ class _Recorded(Episode):
 
 
 def _weighed(
-    said: list[dict[str, Any]], steps: list[Step], slips: set[int]
+    spoken: list[dict[str, Any]], steps: list[Step], slips: set[int]
 ) -> list[dict[str, Any]]:
     """The messages, those calls weighed 0 that the interface made fail, and slips."""
     by_turn = {step.turn: step for step in steps}
     turn = 0
-    for message in said:
+    for message in spoken:
         if message["role"] == "assistant":
             failed = by_turn[turn].provoked and not by_turn[turn].ok
             if failed or turn in slips:
                 message["weight"] = 0
             turn += 1
-    return said
+    return spoken
 
 
-def _parts(views: list[tuple[Tool, ...]], said: list[dict[str, Any]]) -> list[range]:
+def _parts(views: list[tuple[Tool, ...]], spoken: list[dict[str, Any]]) -> list[range]:
     """The turns of an episode, apart wherever the tools on offer change."""
-    turns = sum(message["role"] == "assistant" for message in said)
+    turns = sum(message["role"] == "assistant" for message in spoken)
     cuts = [turn for turn in range(1, turns) if views[turn] != views[turn - 1]]
     return [range(a, b) for a, b in zip([0, *cuts], [*cuts, turns], strict=True)]
 
 
 def _row(
-    scene: Scene, said: list[dict[str, Any]], views: list[tuple[Tool, ...]], part: range
+    scene: Scene, spoken: list[dict[str, Any]], views: list[tuple[Tool, ...]], part: range
 ) -> Row:
     """The row that teaches the turns of one part; what was said before is context."""
     kept: list[dict[str, Any]] = []
     turn = -1
-    for message in said:
+    for message in spoken:
         if message["role"] == "assistant":
             turn += 1
             if turn == part.stop:

@@ -60,16 +60,16 @@ def train(
         require_vllm()
     scenes.check(mix)
     base = find_base(settings)
-    asked = describe(mix, settings, base, pay)
-    with record.begun(out, asked, resume) as start:
-        settings = record.with_kept(settings, asked)
+    record_of_run = describe(mix, settings, base, pay)
+    with record.begun(out, record_of_run, resume) as start:
+        settings = record.with_kept(settings, record_of_run)
         use_threads(settings.threads)
         trainer = build(mix, settings, out, base, record.spent_at(start), pay)
         for callback in callbacks:
             trainer.add_callback(callback)
         if settings.eval_every:
             trainer.add_callback(_evaluations(trainer, mix))
-        complete(trainer, start, asked, ways_to_need_less(settings), left_out=0)
+        complete(trainer, start, record_of_run, ways_to_need_less(settings), left_out=0)
     return out
 
 
@@ -88,10 +88,10 @@ def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = Non
     Where supervised training has rows, there stands the mix, and what the oracle does in a few of
     its scenes: that tells a shift from another of the same name.
     """
-    asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
+    described = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
     return replace(
-        asked,
-        settings={**asked.settings, "pay": None if pay is None else record.named(pay)},
+        described,
+        settings={**described.settings, "pay": None if pay is None else record.named(pay)},
         data_sha256=hashlib.sha256(JSON.encode([mix, make_rows(mix, SAMPLE)])).hexdigest(),
     )
 
@@ -151,16 +151,16 @@ def evaluate(
     backend: Backend, scribe: ConversationEncoder, arms: dict[str, list[Scene]], limits: Limits
 ) -> dict[str, float]:
     """Plays scenes greedily."""
-    plays = [Play(scene, 0) for those in arms.values() for scene in those]
-    found = roll_out(backend, scribe, plays, 0.0, limits)
-    verdicts = iter([grade(rollout.episode) for rollout in found])
-    graded = {name: [next(verdicts) for _ in those] for name, those in arms.items()}
-    everything = [each for those in graded.values() for each in those]
+    plays = [Play(scene, 0) for scenes in arms.values() for scene in scenes]
+    rollouts = roll_out(backend, scribe, plays, 0.0, limits)
+    verdicts = iter([grade(rollout.episode) for rollout in rollouts])
+    graded = {name: [next(verdicts) for _ in scenes] for name, scenes in arms.items()}
+    everything = [outcome for outcomes in graded.values() for outcome in outcomes]
     figures = {f"{name}_passed": _share([v.passed for v in graded[name]]) for name in arms}
     figures["refused_rightly"] = _share([v.passed for v in everything if not v.solvable])
     figures["over_refused"] = _share([v.refused for v in everything if v.solvable])
     return {name: value for name, value in figures.items() if value is not None}
 
 
-def _share(those: Sequence[bool]) -> float | None:
-    return sum(those) / len(those) if those else None
+def _share(outcomes: Sequence[bool]) -> float | None:
+    return sum(outcomes) / len(outcomes) if outcomes else None

@@ -41,7 +41,7 @@ class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fiel
         groups: scenes in one step.
         group: episodes of each scene; each is compared with the others of its scene.
         temperature: of the sampling, and of the probabilities that are trained.
-        beta: how much a departure from the first model costs (KL); 0 for no reference model.
+        beta: how much a departure from the first model costs (KL); 0 needs no reference model.
         epsilon: by how much a step may change the ratio of a token before it is clipped. With one
             update for each rollout, as here, the ratio is 1 and nothing is clipped.
         objective: TRL's `loss_type`: how the loss is spread over tokens. "dapo" weighs all tokens

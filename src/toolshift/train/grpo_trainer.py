@@ -103,7 +103,7 @@ class RewardCurves(Curves):
         )
 
     def cut(self, step: int) -> None:
-        """Takes away what came after a step, and goes on with the clock that stood there."""
+        """Deletes the lines after a step, and sets the clock back to it."""
         super().cut(step)
         timed = [line for line in read_curves(self.file) if "rollout_seconds" in line]
         if timed:
@@ -168,9 +168,9 @@ class Player:
         numbers = [number_of(prompt) for prompt in prompts]
         self.clock.begin()
         ahead = self._ahead(numbers, trainer)
-        found = self._play([*numbers, *(n for n in ahead for _ in range(settings.group))], trainer)
-        self.played = found[: len(numbers)]
-        groups = dict(zip(ahead, _chunks(found[len(numbers) :], settings.group), strict=True))
+        played = self._play([*numbers, *(n for n in ahead for _ in range(settings.group))], trainer)
+        self.played = played[: len(numbers)]
+        groups = dict(zip(ahead, _chunks(played[len(numbers) :], settings.group), strict=True))
         noted = trainer._metrics["train"]
         self._note_drawn(noted)
         again = 0
@@ -201,10 +201,10 @@ class Player:
     def _note_drawn(self, noted: Any) -> None:
         """Notes what the scenes as first drawn earn: those that are kept are chosen by it."""
         first = [earned for _, earned in self.played]
-        totals = [each.total for each in first if each.total is not None]
+        totals = [reward.total for reward in first if reward.total is not None]
         if totals:
             noted["reward_drawn"].append(sum(totals) / len(totals))
-        noted["passed_drawn"].append(sum(each.grade.passed for each in first) / len(first))
+        noted["passed_drawn"].append(sum(reward.grade.passed for reward in first) / len(first))
 
     def _ahead(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[int]:
         """The scenes that are played beside the others, should one of those be drawn again.
@@ -233,21 +233,21 @@ class Player:
             )
             for n, number in enumerate(numbers)
         ]
-        found = roll_out(
+        rollouts = roll_out(
             backend, self.scribe, plays, settings.temperature, limits_of(settings), self.clock
         )
-        earned = [paid(self.pay, rollout.episode) for rollout in found]
+        earned = [paid(self.pay, rollout.episode) for rollout in rollouts]
         self.clock.on("sandbox")
-        return list(zip(found, earned, strict=True))
+        return list(zip(rollouts, earned, strict=True))
 
     def _without_gradient(self) -> list[int]:
         """The groups that teach nothing, or that too few or too many episodes of have passed."""
         size, (least, most) = self.settings.group, self.settings.headroom
         poor = []
         for at in range(len(self.played) // size):
-            those = [earned for _, earned in self.played[at * size : (at + 1) * size]]
-            totals = {each.total for each in those if each.total is not None}
-            passed = sum(each.grade.passed for each in those) / size
+            rewards = [earned for _, earned in self.played[at * size : (at + 1) * size]]
+            totals = {reward.total for reward in rewards if reward.total is not None}
+            passed = sum(reward.grade.passed for reward in rewards) / size
             if len(totals) < 2 or not least <= passed <= most:
                 poor.append(at)
         return poor
@@ -292,10 +292,10 @@ def limits_of(settings: GrpoSettings) -> Limits:
 
 def sandbox(earned: Sequence[Earned], log_metric: Any, **_: object) -> list[float | None]:
     """The reward function: what each episode has earned already; its parts go to the curves."""
-    for name in sorted({name for each in earned for name in each.parts}):
-        values = [each.parts.get(name, 0.0) for each in earned]
+    for name in sorted({name for reward in earned for name in reward.parts}):
+        values = [reward.parts.get(name, 0.0) for reward in earned]
         log_metric(f"part/{name}", sum(values) / len(values))
-    return [each.total for each in earned]
+    return [reward.total for reward in earned]
 
 
 class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
@@ -435,7 +435,9 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
         if self._alone and not self.beta and not inputs["advantages"].any():
             # All samples earned alike: the gradient is zero, so the passes are saved.
-            return sum(0.0 * each.sum() for each in model.parameters() if each.requires_grad)
+            return sum(
+                0.0 * parameter.sum() for parameter in model.parameters() if parameter.requires_grad
+            )
         self._own = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
         loss = super()._compute_loss(model, inputs)
         drift = (self._scored - inputs["sampling_per_token_logps"]).abs()[self._own].mean()
@@ -458,12 +460,12 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
             own = self._preceded(input_ids, attention_mask, logits_to_keep)
         size = batch_size or len(input_ids)
         pieces = zip(
-            *(torch.split(each, size) for each in (input_ids, attention_mask, own)), strict=True
+            *(torch.split(tensor, size) for tensor in (input_ids, attention_mask, own)), strict=True
         )
-        found = [self._scores(model, *piece) for piece in pieces]
-        logps = torch.cat([each for each, _ in found])
+        scores = [self._scores(model, *piece) for piece in pieces]
+        logps = torch.cat([part for part, _ in scores])
         self._scored = logps.detach()
-        return logps, torch.cat([each for _, each in found]) if compute_entropy else None, None
+        return logps, torch.cat([part for _, part in scores]) if compute_entropy else None, None
 
     def _preceded(self, ids: torch.Tensor, real: torch.Tensor, kept: int) -> torch.Tensor:
         """Which of the last tokens have one before them: a further sequence's first has none."""
@@ -479,12 +481,12 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
         self, model: Any, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         logps = entropies = torch.zeros(own.shape, device=ids.device)
-        for rows, those in self._apart(ids, real, own):
+        for rows, mask in self._apart(ids, real, own):
             with self.accelerator.autocast():
                 some, their = model(input_ids=rows.ids, scored=rows.scored, shared=rows.shared)
             logps, entropies = (
-                logps.masked_scatter(those, some),
-                entropies.masked_scatter(those, their),
+                logps.masked_scatter(mask, some),
+                entropies.masked_scatter(mask, their),
             )
         return logps, entropies
 
@@ -506,17 +508,17 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
         if len(spans) == len(ids):
             return [(rows, own)]
         prompts = real[:, : -own.shape[1]].sum(dim=1).tolist()
-        found = []
+        packs = []
         for number in sorted({view for view, *_ in spans}) if self._alone else (None,):
             here = [place for view, *place in spans if number in (None, view)]
-            those = torch.zeros_like(own)
+            mask = torch.zeros_like(own)
             for row, begin, end in here:
-                said = slice(max(0, begin - prompts[row]), end - prompts[row])
-                those[row, said] = own[row, said]
+                span = slice(max(0, begin - prompts[row]), end - prompts[row])
+                mask[row, span] = own[row, span]
             read = pad_sequence([rows.ids[row, a:b] for row, a, b in here], batch_first=True)
             scored = pad_sequence([rows.scored[row, a:b] for row, a, b in here], batch_first=True)
-            found.append((Packed(read, scored, shared_opening(read, scored)), those))
-        return found
+            packs.append((Packed(read, scored, shared_opening(read, scored)), mask))
+        return packs
 
     def _sequences(self, tokens: torch.Tensor) -> list[tuple[int, int]]:
         """Where the sequences of a row begin and end."""

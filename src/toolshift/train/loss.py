@@ -86,7 +86,7 @@ def states(model: Any, ids: torch.Tensor, shared: int) -> torch.Tensor:
     Args:
         model: a transformers causal language model.
         ids: token ids, shape (rows, length).
-        shared: how many first tokens are read once for all rows; 0 for none.
+        shared: how many first tokens are read once for all rows; 0 shares no token.
 
     Returns:
         Shape (rows, length - shared, width).

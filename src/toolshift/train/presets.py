@@ -19,7 +19,7 @@ class Settings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
         epochs: passes over the rows.
         accumulate: forward passes in one optimizer step.
         max_tokens: rows longer than this are left out; 0 for the model's own limit.
-        steps: optimizer steps, instead of `epochs`; 0 for as many as the epochs take.
+        steps: optimizer steps, instead of `epochs`; where 0, `epochs` decides.
     """
 
     epochs: int = 1

@@ -81,12 +81,12 @@ class Asked:
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """The names of what differs and decides the steps."""
         mine, other = asdict(self), {"processes": 1, **other}
-        found = [
+        differing = [
             name
             for name, value in mine["settings"].items()
             if name not in _MAY_CHANGE and _as_written(value) != other["settings"].get(name)
         ]
-        return found + [
+        return differing + [
             what for name, what in _WHATEVER_ELSE.items() if mine[name] != other.get(name)
         ]
 
@@ -107,16 +107,16 @@ def changed_since(
 
 
 @contextmanager
-def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
-    """The folder of a run, kept to itself; yields the checkpoint to go on from.
+def begun(out: Path, wanted: Asked, resume: bool | int) -> Iterator[Path | None]:
+    """The folder of a run, kept to itself; yields the checkpoint to resume from.
 
     On the way on, the checkpoints that were to be kept before still are.
     """
-    start = _start(out, asked, resume)
+    start = _start(out, wanted, resume)
     if start is not None:  # in every process, or one would write a checkpoint alone
         # Of the checkpoint, and not of the run: the latter may be of a resumption that was refused.
         before = _earlier(start / RECORD)["settings"].get("save_at") or ()
-        asked.settings["save_at"] = sorted({*asked.settings["save_at"], *before})
+        wanted.settings["save_at"] = sorted({*wanted.settings["save_at"], *before})
     if not first_process():
         yield start
         return
@@ -124,7 +124,7 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
     with alone_in(out):
         if start is None:
             (out / "curves.jsonl").unlink(missing_ok=True)
-        write(out / ASKED, json.dumps(asdict(asked), indent=1).encode())
+        write(out / ASKED, json.dumps(asdict(wanted), indent=1).encode())
         yield start
 
 
@@ -140,18 +140,18 @@ def alone_in(folder: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def with_kept(settings: S, asked: Asked) -> S:
+def with_kept(settings: S, wanted: Asked) -> S:
     """The settings, with the checkpoints that were to be kept before."""
-    return msgspec.structs.replace(settings, save_at=tuple(asked.settings["save_at"]))
+    return msgspec.structs.replace(settings, save_at=tuple(wanted.settings["save_at"]))
 
 
-def _start(out: Path, asked: Asked, resume: bool | int) -> Path | None:
-    """The checkpoint to go on from; the folder is checked."""
+def _start(out: Path, wanted: Asked, resume: bool | int) -> Path | None:
+    """The checkpoint to resume from; the folder is checked."""
     kept, before = checkpoints(out), out / ASKED
     if resume is False:
         if kept:
             raise UsageError(
-                f"{out} holds a run already: --resume goes on with it; or choose another folder"
+                f"{out} holds a run already: resume it with --resume, or choose another folder"
             )
         if training_record(out):
             raise UsageError(f"{out} holds a finished run: choose another folder")
@@ -160,7 +160,7 @@ def _start(out: Path, asked: Asked, resume: bool | int) -> Path | None:
         start = None
     else:
         start = _checkpoint(out, kept, resume)
-        changed = asked.differences(_earlier(before))
+        changed = wanted.differences(_earlier(before))
         if changed:
             raise UsageError(
                 f"{out} holds a run with other settings or data ({', '.join(changed)}): resume it "
@@ -183,7 +183,7 @@ def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
     if not kept and training_record(out):
         raise UsageError(f"{out} holds a finished run without a checkpoint: choose another folder")
     if not kept:
-        raise UsageError(f"{out} holds no checkpoint to go on from; leave --resume out")
+        raise UsageError(f"{out} holds no checkpoint to resume from; leave --resume out")
     if resume is True:
         return kept[-1]
     for path in kept:
@@ -196,13 +196,13 @@ def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
 def _earlier(file: Path) -> dict[str, Any]:
     """What a run that is to be resumed was asked for."""
     try:
-        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        stored: dict[str, Any] = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         raise UsageError(
             f"{file}, which says what the run was asked for, is missing or damaged, so it cannot "
             "be resumed: choose another folder"
         ) from None
-    return found
+    return stored
 
 
 def spent_at(checkpoint: Path | None) -> Spent:
@@ -215,7 +215,7 @@ def spent_at(checkpoint: Path | None) -> Spent:
         raise damaged(checkpoint, fault) from None
 
 
-def finish(trainer: Any, asked: Asked, left_out: int) -> None:
+def finish(trainer: Any, wanted: Asked, left_out: int) -> None:
     """Writes the result of a run: adapter or model, tokenizer, chat template and record."""
     out, settings = Path(trainer.args.output_dir), trainer.settings
     kept = getattr(torch, settings.precision)
@@ -233,9 +233,9 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
     card.unlink(missing_ok=True)  # peft writes one
     if own is not None:
         write(card, own)
-    _forget_path(out / "adapter_config.json", asked.base)
+    _forget_path(out / "adapter_config.json", wanted.base)
     (out / "training_args.bin").unlink(missing_ok=True)
-    made = {**asdict(asked), **_how_it_went(trainer, left_out)}
+    made = {**asdict(wanted), **_how_it_went(trainer, left_out)}
     write(out / RECORD, json.dumps(made, indent=1).encode())
 
 
@@ -263,8 +263,8 @@ def named(given_function: Callable[..., Any]) -> dict[str, str]:
 def _forget_path(config: Path, base: str) -> None:
     """Names an adapter's base instead of the folder in which it stood."""
     if config.exists():
-        said = json.loads(config.read_text("utf-8"))
-        write(config, json.dumps({**said, "base_model_name_or_path": base}, indent=2).encode())
+        settings = json.loads(config.read_text("utf-8"))
+        write(config, json.dumps({**settings, "base_model_name_or_path": base}, indent=2).encode())
 
 
 def _how_it_went(trainer: Any, left_out: int) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class ConversationEncoder:
 
     def following(self, messages: list[dict[str, str]]) -> list[int] | None:
         """The tokens after the stop token of the last reply, up to where the model speaks again."""
-        last = max(n for n, each in enumerate(messages) if each["role"] == "assistant")
+        last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
         before = self._text(messages[: last + 1], prompt=False)
         whole = self._text(messages, prompt=True)
         if not whole.startswith(before):
@@ -194,9 +194,9 @@ class ConversationEncoder:
         )
         return self._tokens(whole[end or len(before) :])
 
-    def read(self, said: Said) -> Reply:
+    def read(self, reply_text: Said) -> Reply:
         """The reply that a model's tokens are."""
-        text = self.tokenizer.decode(said.tokens, skip_special_tokens=True)
+        text = self.tokenizer.decode(reply_text.tokens, skip_special_tokens=True)
         return parse_reply(text, self.layout)
 
     def _text(self, messages: list[dict[str, str]], prompt: bool) -> str:
@@ -247,17 +247,17 @@ def _one_turn(
     limits: Limits,
     clock: Clock,
 ) -> None:
-    asked = [track.tokens for track in tracks]
+    prompts = [track.tokens for track in tracks]
     drawn = [seeds.derive(track.play.seed, track.episode.turn) for track in tracks]
-    spoken = backend.say(asked, drawn, limits.turn, temperature)
+    spoken = backend.say(prompts, drawn, limits.turn, temperature)
     clock.on("generation")
-    for track, said in zip(tracks, spoken, strict=True):
-        reply = scribe.read(said)
+    for track, reply_text in zip(tracks, spoken, strict=True):
+        reply = scribe.read(reply_text)
         clock.on("rendering")
-        turn = track.take(said, reply, limits.episode)
+        turn = track.take(reply_text, reply, limits.episode)
         clock.on("sandbox")
         if turn is not None:
-            track.hear(scribe, turn, said.ended)
+            track.hear(scribe, turn, reply_text.ended)
         clock.on("rendering")
 
 
@@ -275,10 +275,10 @@ class _Track:
     def begin(self, scribe: ConversationEncoder) -> None:
         self._open(scribe, scribe.messages(self.first))
 
-    def take(self, said: Said, reply: Reply, most: int) -> Turn | None:
+    def take(self, reply_text: Said, reply: Reply, most: int) -> Turn | None:
         """Carries out what was said; returns what the model is to see next, None at the end."""
-        usage = Usage(len(self.tokens), len(said.tokens))
-        self._add(said.tokens, said.logprobs, 1)
+        usage = Usage(len(self.tokens), len(reply_text.tokens))
+        self._add(reply_text.tokens, reply_text.logprobs, 1)
         self.episode.take(Reply(text=reply.text, calls=reply.calls, usage=usage))
         if not self.episode.end and self.before + len(self.tokens) - self.given > most:
             self.episode.crash(CUT_OFF)

@@ -53,9 +53,9 @@ def turns_of(rows: Iterable[Row], layout: Layout = "description-first") -> Itera
     only is nobody's completion.
     """
     for row in rows:
-        said = to_plain_messages(Turn(row["messages"], row["tools"]), layout)
-        spoken = [{"role": each["role"], "content": each["content"]} for each in said]
-        for turn, message in enumerate(said):
+        messages = to_plain_messages(Turn(row["messages"], row["tools"]), layout)
+        spoken = [{"role": message["role"], "content": message["content"]} for message in messages]
+        for turn, message in enumerate(messages):
             if message["role"] == "assistant" and message.get("weight", 1):
                 known = {k: v for k, v in row.items() if k not in ("messages", "tools")}
                 yield {**known, "prompt": spoken[:turn], "completion": [spoken[turn]]}
@@ -105,8 +105,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         makes = command("data", "--out", path)
         raise UsageError(f"{path}: there is no such file; `{makes}` writes one")
-    found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
-    rows = (_as_messages(row, f"{path}, row {number}") for number, row in enumerate(found, 1))
+    read = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
+    rows = (_as_messages(row, f"{path}, row {number}") for number, row in enumerate(read, 1))
     return checked(rows, str(path))
 
 
@@ -129,10 +129,10 @@ def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:
     """
     if hasattr(rows, "features"):
         rows = map(_without_holes, rows)
-    found = [_checked(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
-    if not found:
+    rows_read = [_checked(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
+    if not rows_read:
         raise UsageError(f"{where}: there are no rows")
-    return found
+    return rows_read
 
 
 def _read_lines(path: Path) -> Iterator[Any]:
@@ -170,17 +170,17 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     if not isinstance(row, Mapping):
         raise UsageError(f"{where}: not an object")
     _check_columns(row, where)
-    said, tools = _decoded(row, "messages", where), _decoded(row, "tools", where)
-    if not said:
+    messages, tools = _decoded(row, "messages", where), _decoded(row, "tools", where)
+    if not messages:
         raise UsageError(f"{where}: 'messages' is empty")
-    for number, message in enumerate(said, 1):
+    for number, message in enumerate(messages, 1):
         _check_message(message, f"{where}, message {number}")
     for number, tool in enumerate(tools, 1):
         _check_tool(tool, f"{where}, tool {number}")
-    _check_tools(row, said, where)
-    if all(message["role"] != "assistant" for message in said):
+    _check_tools(row, messages, where)
+    if all(message["role"] != "assistant" for message in messages):
         raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
-    return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
+    return {**row, "messages": [_without_nulls(message) for message in messages], "tools": tools}
 
 
 def _check_columns(row: Mapping[str, Any], where: str) -> None:
@@ -198,9 +198,11 @@ def _check_columns(row: Mapping[str, Any], where: str) -> None:
 def _check_tools(row: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], where: str) -> None:
     """Checks that calls which are learned have tools beside them; offers what comes near."""
     learned = (
-        each for each in messages if each.get("role") == "assistant" and each.get("weight") != 0
+        message
+        for message in messages
+        if message.get("role") == "assistant" and message.get("weight") != 0
     )
-    if row.get("tools") is None and any(each.get("tool_calls") for each in learned):
+    if row.get("tools") is None and any(message.get("tool_calls") for message in learned):
         near = unknown("column", "tools", row).partition(": ")[2]
         raise UsageError(
             f"{where}: the assistant calls tools, and the column 'tools' is missing ({near}), so "
@@ -295,14 +297,14 @@ def _check_schema(schema: Any, where: str) -> None:
         raise UsageError(f"{where}: 'enum' must be a list")
     properties = schema.get("properties") or {}
     required = schema.get("required") or []
-    named = isinstance(required, list) and all(isinstance(each, str) for each in required)
+    named = isinstance(required, list) and all(isinstance(name, str) for name in required)
     if properties and not named:
         raise UsageError(f"{where}: 'required' must be a list of names of properties")
-    for name, each in properties.items():
-        _check_schema(each, f"{where}, '{name}'")
+    for name, property in properties.items():
+        _check_schema(property, f"{where}, '{name}'")
     items, options = schema.get("items"), schema.get("anyOf") or schema.get("oneOf")
-    for each in (*([items] if items else ()), *(options or ())):
-        _check_schema(each, f"{where}, one of its schemas")
+    for part in (*([items] if items else ()), *(options or ())):
+        _check_schema(part, f"{where}, one of its schemas")
 
 
 def _has_name(tool_or_call: Any) -> bool:
@@ -333,8 +335,10 @@ def _without_holes(row: Any) -> Any:
     """A row of Arrow without the nulls in calls and tools; not those inside of a JSON text."""
     if not isinstance(row, Mapping):
         return row
-    said = row.get("messages")
-    messages = [_called_alone(each) for each in said] if isinstance(said, list) else said
+    stored = row.get("messages")
+    messages = (
+        [_called_alone(message) for message in stored] if isinstance(stored, list) else stored
+    )
     return {**row, "messages": messages, "tools": _filled(row.get("tools"))}
 
 
@@ -347,5 +351,5 @@ def _called_alone(message: Any) -> Any:
 def _filled(value: Any) -> Any:
     """A value without keys that hold nothing; members of lists stay."""
     if isinstance(value, Mapping):
-        return {key: _filled(each) for key, each in value.items() if each is not None}
-    return [_filled(each) for each in value] if isinstance(value, list) else value
+        return {key: _filled(item) for key, item in value.items() if item is not None}
+    return [_filled(item) for item in value] if isinstance(value, list) else value

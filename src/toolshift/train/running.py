@@ -123,7 +123,7 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
     if stop.asked and step < trainer.state.max_steps:
         print(
             f"Stopped after step {step}; a checkpoint is in {trainer.args.output_dir}. The same "
-            "command with --resume goes on (`reproduce` does so by itself).",
+            "command with --resume continues (`reproduce` does so by itself).",
             file=sys.stderr,
             flush=True,
         )
@@ -185,7 +185,7 @@ def enough_memory(where: str) -> Iterator[None]:
         if isinstance(fault, RuntimeError) and not _is_memory(fault):
             raise
         raise UsageError(
-            f"{where}: memory ran out. What is finished is kept: the same command goes on; run "
+            f"{where}: memory ran out. Finished work is kept, and the same command resumes; run "
             "fewer beside each other"
         ) from fault
 

@@ -72,7 +72,7 @@ def dev_arms(mix: Mix, count: int, limits: bool = False) -> dict[str, list[Scene
         "shifted": scenes(1.0) if mix.alpha else [],
         "limits": scenes(1.0, shifts=("limits",)) if limits else [],
     }
-    return {name: those for name, those in arms.items() if those}
+    return {name: made for name, made in arms.items() if made}
 
 
 def check(mix: Mix) -> None:
@@ -147,11 +147,11 @@ def _rank(mix: Mix, block: int) -> int:
 
 def _clean(mix: Mix, world: str, kind: str, index: int) -> Scene:
     """A clean scene. Where tasks are given and not drawn, each is met again, under a new seed."""
-    found, seed = find_world(world), mix.seed
-    if found.counts:
-        lap, index = divmod(index, found.counts[kind])
+    world_found, seed = find_world(world), mix.seed
+    if world_found.counts:
+        lap, index = divmod(index, world_found.counts[kind])
         seed = seeds.derive(seed, "lap", lap) if lap else seed
-    return make_scene(found, kind, index, seed, mix.pool, mix.size)
+    return make_scene(world_found, kind, index, seed, mix.pool, mix.size)
 
 
 def draws(mix: Mix, count: int, begin: int = 0) -> Iterator[Scene]:
@@ -187,7 +187,9 @@ def check_scenes(mix: Mix, count: int) -> str:
     played = min(MAX_LOOKED_AT, count)
     if mix.alpha * played < 1:  # of so few, none need be among the first
         return ""
-    return check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
+    return check_share(
+        sum(bool(scene.shifts) for scene in draws(mix, played)), mix, played, "scenes"
+    )
 
 
 def kinds_of(mix: Mix) -> list[tuple[str, str]]:
@@ -205,7 +207,7 @@ def _shifted(scene: Scene, mix: Mix, rank: int, part: int) -> Scene:
     turn, place = divmod(rank, len(mix.shifts))
     order = seeds.rng(mix.seed, "entries", turn).sample(range(len(mix.shifts)), len(mix.shifts))
     entry = mix.shifts[order[place]]
-    earlier = sum(mix.shifts[each] == entry for each in order[:place])
+    earlier = sum(mix.shifts[index] == entry for index in order[:place])
     shared = turn * mix.shifts.count(entry) + earlier
     alone = shared * mix.share + part
     for attempt in range(MAX_DRAWS):

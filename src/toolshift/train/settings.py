@@ -59,18 +59,18 @@ class TrainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         warmup: the share of the steps in which the rate rises.
         steps: optimizer steps.
         batch: rows or episodes in one forward pass of one process.
-        clip: the largest norm of a gradient; 0 for no limit.
+        clip: the largest norm of a gradient; 0 sets no limit.
         decay: weight decay.
         precision: that the model computes with where the machine can, and that its weights are
             rounded to where they are used. The trained weights are kept in float32.
         layout: how tools are listed; an agent must be run with the same one.
         checkpointing: compute activations again in the backward pass: slower, with less memory.
         share: compute the opening that a batch's rows have in common once.
-        threads: torch's threads on a CPU; 0 for torch's own choice.
+        threads: torch's threads on a CPU; where 0, torch chooses.
         seed: of the adapter's first weights and of the order of what is trained on.
         save_at: steps after which a checkpoint is kept.
-        save_every: steps between checkpoints of which only the last one is kept; 0 for none.
-        eval_every: steps between evaluations; 0 for none.
+        save_every: steps between checkpoints of which only the last one is kept; 0 turns them off.
+        eval_every: steps between evaluations; 0 turns them off.
         eval_scenes: how many scenes of the dev pool an evaluation plays.
     """
 
@@ -145,7 +145,7 @@ def check_least(settings: TrainSettings, least: Mapping[str, int]) -> None:
 
 
 def check_kept(settings: TrainSettings, steps: int) -> None:
-    """Checks that a run of so many optimizer steps has those after which a checkpoint is kept."""
+    """Checks that the steps of kept checkpoints are within the steps of the run."""
     if max(settings.save_at, default=0) > steps:
         raise UsageError(
             f"a checkpoint is to be kept after step {max(settings.save_at)} (--save-at), and the "

@@ -43,7 +43,7 @@ def train_sft(
         preset: "smoke", "small" or "paper".
         mix: that the rows were drawn from: an evaluation plays scenes of it too. Where None, clean
             scenes of the worlds and kinds that the rows name.
-        resume: go on from the last checkpoint in `out`, or from that of a step.
+        resume: resume from the last checkpoint in `out`, or from that of a step.
         weigh: changes how much each token of a row weighs in the loss.
         callbacks: transformers' own or yours, such as those of trackers.
         watch: told how many rows have been tokenized, and of how many.

@@ -41,7 +41,7 @@ def check_declared(world: World) -> World:
 def faults_of(world: World) -> Iterator[str]:
     """What is wrong in what a world declares."""
     place = defined_at(type(world))
-    missing = [placed(said, place) for said in _attributes(world)]
+    missing = [placed(fault, place) for fault in _attributes(world)]
     yield from missing
     if missing:
         return
@@ -49,24 +49,24 @@ def faults_of(world: World) -> Iterator[str]:
         yield placed("it has no method build(self, seed, size, pool), which makes the data", place)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", world.name):
         yield placed(f"its name {world.name!r} must be letters, digits, _, - and . alone", place)
-    for said in (*_tools(world), *_facts(world)):
-        yield placed(said, place)
+    for fault in (*_tools(world), *_facts(world)):
+        yield placed(fault, place)
     yield from _actions(world, place)
     for key, kind in world.kinds.items():
-        yield from (placed(f"task kind {key!r}: {said}", place) for said in _kind(key, kind))
+        yield from (placed(f"task kind {key!r}: {fault}", place) for fault in _kind(key, kind))
 
 
 def _attributes(world: World) -> Iterator[str]:
     written = [name for name in vars(type(world)) if not name.startswith("_")]
     for name, (kind, what) in NEEDED.items():
         if not hasattr(world, name):
-            others = [each for each in written if each not in dir(World) and each not in NEEDED]
+            others = [given for given in written if given not in dir(World) and given not in NEEDED]
             near = unknown("attribute", name, others) if others else ""
             hint = f"; {near.partition(': ')[2]}" if "did you mean" in near else ""
             yield f"it has no `{name}`, which must be {what}{hint}"
         elif not isinstance(getattr(world, name), kind):
-            found = getattr(world, name)
-            yield f"its `{name}` must be {what}, and is {type(found).__name__}"
+            value = getattr(world, name)
+            yield f"its `{name}` must be {what}, and is {type(value).__name__}"
         elif not getattr(world, name):
             yield f"its `{name}` is empty; it must be {what}"
 
@@ -85,7 +85,7 @@ def _tools(world: World) -> Iterator[str]:
             yield f"{where}: it has no description"
         if tool.effect not in ("read", "write"):
             yield f"{where}: effect is 'read' or 'write', not {tool.effect!r}"
-        yield from (f"{where}: {said}" for said in _parts(tool))
+        yield from (f"{where}: {fault}" for fault in _parts(tool))
     for name in _twice(tool.name for tool in world.tools if isinstance(tool, Tool)):
         yield f"two tools are named {name!r}"
 
@@ -93,7 +93,7 @@ def _tools(world: World) -> Iterator[str]:
 def _parts(tool: Tool) -> Iterator[str]:
     """What is wrong in the parameters and the fields of a tool."""
     for what, kind, parts in (("params", Param, tool.params), ("returns", Field, tool.returns)):
-        if not isinstance(parts, tuple) or not all(isinstance(each, kind) for each in parts):
+        if not isinstance(parts, tuple) or not all(isinstance(part, kind) for part in parts):
             advice = "; a tuple of one ends with a comma: (x,)" if isinstance(parts, kind) else ""
             yield f"`{what}` is a tuple of toolshift.{kind.__name__}{advice}"
             return
@@ -127,7 +127,7 @@ def _actions(world: World, place: str) -> Iterator[str]:
     names = [tool.name for tool in world.tools if isinstance(tool, Tool)]
     for name in names:
         if name not in world.actions:
-            free = [each for each in world.actions if each not in names]
+            free = [key for key in world.actions if key not in names]
             near = nearest(name, free) if free else "add it"
             yield placed(f"tool {name!r} has no function in `actions`: {near}", place)
     for name, action in world.actions.items():
@@ -136,8 +136,8 @@ def _actions(world: World, place: str) -> Iterator[str]:
                 f"`actions` holds {type(action).__name__} for {name!r}: no function", place
             )
         elif name not in names:
-            said = f"`actions` has {name!r}, which is no tool: {unknown('tool', name, names)}"
-            yield placed(said, defined_at(action))
+            fault = f"`actions` has {name!r}, which is no tool: {unknown('tool', name, names)}"
+            yield placed(fault, defined_at(action))
 
 
 def _kind(key: str, kind: object) -> Iterator[str]:
@@ -179,5 +179,5 @@ def _request(request: Request) -> Iterator[str]:
 
 
 def _twice(names: Iterable[str]) -> list[str]:
-    found = list(names)
-    return sorted({name for name in found if found.count(name) > 1})
+    left = list(names)
+    return sorted({name for name in left if left.count(name) > 1})

@@ -85,7 +85,7 @@ def find_world(name: str) -> World:
             cannot work.
     """
     try:
-        found = WORLDS.find(name)
+        world = WORLDS.find(name)
     except UsageError as fault:
         written = in_module(name, "WORLD") if str(fault).startswith("unknown") else ""
         if not written:
@@ -94,8 +94,8 @@ def find_world(name: str) -> World:
             f"world {name!r}: a module and the world in it are written as {written}"
         ) from None
     if name in OURS:
-        return found
-    return as_world(found, f"world {name}")
+        return world
+    return as_world(world, f"world {name}")
 
 
 def find_object(spec: str) -> World:
@@ -109,19 +109,19 @@ def find_object(spec: str) -> World:
     return world
 
 
-def as_world(found: object, what: str) -> World:
+def as_world(given: object, what: str) -> World:
     """A world as it is, or the one of a class."""
-    if isinstance(found, type) and issubclass(found, World):
-        there = vars(sys.modules[found.__module__]).values()
-        made = next((each for each in there if type(each) is found), None)
+    if isinstance(given, type) and issubclass(given, World):
+        there = vars(sys.modules[given.__module__]).values()
+        made = next((candidate for candidate in there if type(candidate) is given), None)
         try:
-            found = made or found()
+            given = made or given()
         except Exception as fault:
             raise UsageError(f"{what} could not be made: {described(fault)}") from fault
-    if not isinstance(found, World):
-        kind = "a function" if callable(found) else type(found).__name__
+    if not isinstance(given, World):
+        kind = "a function" if callable(given) else type(given).__name__
         raise UsageError(f"{what} is {kind}, not a toolshift.World or a class of one")
-    return found if found.counts else check_declared(found)
+    return given if given.counts else check_declared(given)
 
 
 def register(world: World) -> str:
@@ -132,9 +132,9 @@ def register(world: World) -> str:
     if known is None and name in WORLDS.installed():
         known = WORLDS.find(name)
     if known is not None and _class_of(known) != _class_of(world):
-        said = placed(f"world {name!r}", defined_at(type(world)))
+        place = placed(f"world {name!r}", defined_at(type(world)))
         raise UsageError(
-            f"{said}: {type(known).__module__} has a world of this name already; choose another"
+            f"{place}: {type(known).__module__} has a world of this name already; choose another"
         )
     _added.setdefault(name, world)
     return name

@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import click
 import msgspec
 
-from toolshift.cli.options import as_json, machine
-from toolshift.cli.parameters import PATH, options_struct
+from toolshift.cli.options import AsJson, machine
+from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import write
@@ -56,40 +57,75 @@ PLANNED, PLAN_FILE = "decisive", Path("studies/decisive/plan.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions:
-    """What `toolshift reproduce` is asked for.
+    """What `toolshift reproduce` is asked for; without a study, to list them."""
 
-    Attributes:
-        study: its name; "" to list them.
-        seeds: training seeds; the study's where None.
-        arms: only these; all where there are none.
-        work: where finished stages are kept, and taken from.
-        out: the folder of the page; `place` where None.
-        threads: torch's; its own number where 0.
-        launch: the command through which to train; "" for this process.
-        only_page: run nothing, and write the page from what is there.
-        no_page: write none.
-        plan: of the study `decisive`; its own where None.
-        minutes: after which no further stage is begun; 0 for no limit.
-        model: a base model instead of the preset's; "" for that.
-        world: that arms are measured in; the plan's, or that they are trained in, where None.
-    """
-
-    study: str
-    preset: str
-    seeds: int | None
-    arms: tuple[str, ...]
-    pool: str
-    work: Path
-    out: Path | None
-    threads: int
-    launch: str
-    only_page: bool
-    no_page: bool
-    plan: Path
-    minutes: float
-    model: str
-    world: str | None
-    as_json: bool
+    study: Annotated[str, argument()] = ""
+    preset: Annotated[str, option(help="smoke, small or paper: model and size.")] = "small"
+    seeds: Annotated[int | None, option(help="Training seeds (default: the study's).")] = None
+    arms: Annotated[tuple[str, ...], option("--arm", help="Only this arm; repeat.")] = ()
+    pool: Annotated[
+        Literal["dev", "test"],
+        option(
+            help="Pool of the tasks and wordings to measure on; test only by a plan that is "
+            "written first.",
+        ),
+    ] = "dev"
+    work: Annotated[Path, option(help="Where finished stages are kept, and taken from.")] = Path(
+        "studies/stages"
+    )
+    out: Annotated[
+        Path | None, option(help="Folder of the page (default: studies/STUDY here).")
+    ] = None
+    threads: Annotated[
+        int, option(help="Torch's threads (default: its own number).", show_default=False)
+    ] = 0
+    launch: Annotated[
+        str,
+        option(
+            help="Train through this command, e.g. 'accelerate launch --config_file fsdp.yaml'.",
+        ),
+    ] = ""
+    only_page: Annotated[bool, option(help="Run nothing; write the page from what is there.")] = (
+        False
+    )
+    no_page: Annotated[
+        bool,
+        option(
+            help="Write no page. Of the study `decisive` several such commands may run at once, on "
+            "one GPU or beside each other: each takes the next stage that no other is at.",
+        ),
+    ] = False
+    plan: Annotated[
+        Path,
+        option(
+            help="The plan of the study `decisive`, which says its size, pool and order, or one "
+            "that extends it.",
+        ),
+    ] = PLAN_FILE
+    minutes: Annotated[
+        float,
+        option(
+            help="Begin no further stage after so many minutes (default: no limit). The same "
+            "command resumes.",
+            show_default=False,
+        ),
+    ] = 0.0
+    model: Annotated[
+        str,
+        option(
+            help="A base model of `toolshift list models` instead of the preset's; its stages and "
+            "its page (studies/STUDY/MODEL) are its own.",
+        ),
+    ] = ""
+    world: Annotated[
+        str | None,
+        option(
+            help="The world that arms are measured in, in tasks of all its kinds; they are trained "
+            f"in {TRAINED_IN}, and measured there where neither this nor a plan names another. "
+            "Another world has a page of its own (studies/STUDY/in-WORLD).",
+        ),
+    ] = None
+    as_json: AsJson = False
 
     @property
     def names_a_run(self) -> bool:
@@ -100,70 +136,8 @@ class ReproduceOptions:
 
 
 @click.command()
-@click.argument("study", default="")
-@click.option(
-    "--preset", default="small", show_default=True, help="smoke, small or paper: model and size."
-)
-@click.option("--seeds", type=int, help="Training seeds (default: the study's).")
-@click.option("--arm", "arms", multiple=True, help="Only this arm; repeat.")
-@click.option(
-    "--pool",
-    type=click.Choice(["dev", "test"]),
-    default="dev",
-    show_default=True,
-    help="Of the tasks and wordings to measure on; test only by a plan that is written first.",
-)
-@click.option(
-    "--work",
-    type=PATH,
-    default=Path("studies/stages"),
-    show_default=True,
-    help="Where finished stages are kept, and taken from.",
-)
-@click.option(
-    "--out",
-    type=PATH,
-    help="Folder of the page (default: studies/STUDY here).",
-)
-@click.option("--threads", default=0, help="Torch's threads.")
-@click.option(
-    "--launch",
-    default="",
-    help="Train through this command, e.g. 'accelerate launch --config_file fsdp.yaml'.",
-)
-@click.option("--only-page", is_flag=True, help="Run nothing; write the page from what is there.")
-@click.option(
-    "--no-page",
-    is_flag=True,
-    help="Write no page. Of the study `decisive` several such commands may run at once, on one GPU "
-    "or beside each other: each takes the next stage that no other is at.",
-)
-@click.option(
-    "--plan",
-    type=PATH,
-    default=PLAN_FILE,
-    show_default=True,
-    help="The plan of the study `decisive`, which says its size, pool and order, or one that "
-    "extends it.",
-)
-@click.option(
-    "--minutes", type=float, default=0.0, help="Begin no further stage after so many; go on later."
-)
-@click.option(
-    "--model",
-    default="",
-    help="A base model of `toolshift list models` instead of the preset's; its stages and its page "
-    "(studies/STUDY/MODEL) are its own.",
-)
-@click.option(
-    "--world",
-    help="The world that arms are measured in, in tasks of all its kinds; they are trained in "
-    f"{TRAINED_IN}, and measured there where neither this nor a plan names another. Another world "
-    "has a page of its own (studies/STUDY/in-WORLD).",
-)
-@machine
-@as_json
 @options_struct(ReproduceOptions)
+@machine
 def reproduce(options: ReproduceOptions) -> None:
     """Train and measure the arms of a study of the research; without STUDY, list the studies.
 

@@ -43,9 +43,9 @@ MAX_PANELS = 24
 
 def profile(subject: Subject) -> Spec:
     """The score clean and in each tier, with intervals."""
-    each = subject.report
-    rows = [measured("clean", each.clean.accuracy, False, clean=True)]
-    rows += [measured(row.label, row.accuracy, is_loss(row)) for row in each.tiers]
+    agent = subject.report
+    rows = [measured("clean", agent.clean.accuracy, False, clean=True)]
+    rows += [measured(row.label, row.accuracy, is_loss(row)) for row in agent.tiers]
     colour = {
         "condition": [
             {"test": "datum.told", "value": ACCENT},
@@ -55,7 +55,7 @@ def profile(subject: Subject) -> Spec:
     }
     y = {"field": "label", "type": "nominal", "sort": None, "axis": name_axis(112, 13)}
     base = {"y": y, "color": colour}
-    clean = percent_of(each.clean.accuracy.estimate)
+    clean = percent_of(agent.clean.accuracy.estimate)
     return {
         **frame(rows, height={"step": 34}),
         "layer": [
@@ -80,9 +80,9 @@ def profile(subject: Subject) -> Spec:
 
 def forest(subject: Subject) -> Spec | None:
     """The change of accuracy under each shift, tier by tier, beside the noise floor."""
-    each = subject.report
-    tiers = [row.label for row in each.tiers]
-    defined = [row for row in each.shifts if row.defined]
+    agent = subject.report
+    tiers = [row.label for row in agent.tiers]
+    defined = [row for row in agent.shifts if row.defined]
     if not defined:
         return None
     defined.sort(key=lambda row: (tiers.index(row.tier), -row.drop.estimate))
@@ -90,7 +90,7 @@ def forest(subject: Subject) -> Spec | None:
         {**measured(words(row.label), gain_of(row.drop), is_loss(row)), "tier": row.tier}
         for row in defined
     ]
-    floor = measured("", gain_of(each.noise_floor), False)
+    floor = measured("", gain_of(agent.noise_floor), False)
     y = {"field": "label", "type": "nominal", "sort": None, "axis": name_axis(170, 12)}
     x = {
         "scale": {"domain": [-100, max(20, *(row["high"] for row in rows), 0)]},
@@ -135,9 +135,9 @@ def doses(subject: Subject) -> Spec | None:
     return panels(values, "severity (0: clean)", 118) if values else None
 
 
-def has_doses(each: AgentReport) -> bool:
+def has_doses(agent: AgentReport) -> bool:
     """Whether any shift was run at several severities."""
-    return bool(_by_shift(each))
+    return bool(_by_shift(agent))
 
 
 def task_kinds(subject: Subject) -> Spec | None:
@@ -153,15 +153,15 @@ def task_kinds(subject: Subject) -> Spec | None:
 
 def refusals(subject: Subject) -> Spec | None:
     """Refusals where they are right, and where they are wrong."""
-    each = subject.report
-    if not each.everything.unsolvable:
+    agent = subject.report
+    if not agent.everything.unsolvable:
         return None
     rows = [
-        measured("unsolvable", each.everything.refusal_rate, False, clean=True),
-        measured("solvable (wrong refusals)", each.everything.wrong_refusal, False),
+        measured("unsolvable", agent.everything.refusal_rate, False, clean=True),
+        measured("solvable (wrong refusals)", agent.everything.wrong_refusal, False),
     ]
-    if each.look_alikes is not None:
-        rows.append(measured("solvable, looks unsolvable", each.look_alikes.wrong_refusal, False))
+    if agent.look_alikes is not None:
+        rows.append(measured("solvable, looks unsolvable", agent.look_alikes.wrong_refusal, False))
     colour = {"condition": {"test": "datum.clean", "value": INK}, "value": MUTED}
     y = {"field": "label", "type": "nominal", "sort": None, "axis": name_axis(180, 12)}
     base = {"y": y, "color": colour}
@@ -173,12 +173,12 @@ def refusals(subject: Subject) -> Spec | None:
 
 def costs(subject: Subject) -> Spec:
     """Calls, tokens and seconds of an episode, clean and in each tier."""
-    each = subject.report
+    agent = subject.report
     values = []
     quick = all(took.median < 1 for took in subject.times.values())
     unit, scale = ("milliseconds", 1000) if quick else ("seconds", 1)
-    for row in (each.clean, *each.tiers):
-        label = "clean" if row is each.clean else row.label
+    for row in (agent.clean, *agent.tiers):
+        label = "clean" if row is agent.clean else row.label
         took = subject.times.get(row.label)
         for panel, value in (
             ("calls", row.chain_length),
@@ -214,8 +214,8 @@ def costs(subject: Subject) -> Spec:
 def changes(rows: Iterable[tuple[str, str, Interval, bool]]) -> Spec:
     """Paired changes: (panel, label, change, significant); what got worse is on the left."""
     values = [
-        {**measured(label, change, told), "panel": shown(panel, 60)}
-        for panel, label, change, told in rows
+        {**measured(label, change, tip), "panel": shown(panel, 60)}
+        for panel, label, change, tip in rows
     ]
     values = [value for value in values if value["value"] is not None]
     reach = max((abs(v[side]) for v in values for side in ("low", "high")), default=0)
@@ -288,11 +288,11 @@ def curves(points: Sequence[tuple[str, str, float, Interval]], axis: str) -> Spe
     }
 
 
-def _by_shift(each: AgentReport) -> dict[str, list[Measures]]:
+def _by_shift(agent: AgentReport) -> dict[str, list[Measures]]:
     """The rows of each shift that was run at several severities."""
-    found: dict[str, list[Measures]] = {}
-    for row in each.severities:
+    rows_of: dict[str, list[Measures]] = {}
+    for row in agent.severities:
         name, _, severity = row.label.rpartition(":")
         if "+" not in name and severity.isdigit():
-            found.setdefault(name, []).append(row)
-    return {name: rows for name, rows in found.items() if len(rows) > 1}
+            rows_of.setdefault(name, []).append(row)
+    return {name: rows for name, rows in rows_of.items() if len(rows) > 1}

@@ -56,30 +56,30 @@ def sources(rows: Sequence[Measures], most: int = MAX_SHIFTS) -> list[Source]:
     return [*(s for s in failing if s in kept), Source(OTHERS, dict(rest), False)]
 
 
-def causes_of(found: Sequence[Source]) -> list[str]:
+def causes_of(origins: Sequence[Source]) -> list[str]:
     """The causes, the commonest first."""
     total: Counter[str] = Counter()
-    for source in found:
+    for source in origins:
         total.update(source.causes)
     return [cause for cause, _ in total.most_common()]
 
 
 def flow(subject: Subject) -> dict[str, Any] | None:
     """The chart of an agent; None where nothing has failed under a shift."""
-    found = sources(subject.report.shifts)
-    if not found:
+    origins = sources(subject.report.shifts)
+    if not origins:
         return None
-    causes = causes_of(found)
-    left = _stack([source.failures for source in found])
-    right = _stack([sum(s.causes.get(cause, 0) for s in found) for cause in causes])
-    links = _links(found, causes, left, right)
-    height = max(120, 26 * max(len(found), len(causes)))
+    causes = causes_of(origins)
+    left = _stack([source.failures for source in origins])
+    right = _stack([sum(s.causes.get(cause, 0) for s in origins) for cause in causes])
+    links = _links(origins, causes, left, right)
+    height = max(120, 26 * max(len(origins), len(causes)))
     nodes = [
         _node(source.label, source.failures, place, at, "left")
-        for source, place, at in zip(found, left, apart(left, LINE / height), strict=True)
+        for source, place, at in zip(origins, left, apart(left, LINE / height), strict=True)
     ]
     nodes += [
-        _node(words(cause), sum(s.causes.get(cause, 0) for s in found), place, at, "right")
+        _node(words(cause), sum(s.causes.get(cause, 0) for s in origins), place, at, "right")
         for cause, place, at in zip(causes, right, apart(right, LINE / height), strict=True)
     ]
     return _spec(links, nodes, height)
@@ -111,15 +111,15 @@ def _stack(sizes: Sequence[int]) -> list[tuple[float, float]]:
 
 
 def _links(
-    found: Sequence[Source],
+    origins: Sequence[Source],
     causes: Sequence[str],
     left: Sequence[tuple[float, float]],
     right: Sequence[tuple[float, float]],
 ) -> list[dict[str, Any]]:
-    unit = (1 - SPREAD) / sum(source.failures for source in found)
+    unit = (1 - SPREAD) / sum(source.failures for source in origins)
     ends = [top for top, _ in right]
     links = []
-    for source, (top, _) in zip(found, left, strict=True):
+    for source, (top, _) in zip(origins, left, strict=True):
         begin = top
         for number, cause in enumerate(causes):
             deep = source.causes.get(cause, 0) * unit

@@ -34,7 +34,7 @@ class Entry:
         run: the name of the run.
         label: its name, with what marks its results.
         tiers: its rows by tier, each with its place in the report.
-        mean: the mean of its accuracies in the tiers, by which entries are ordered; NaN for none.
+        mean: the mean of its accuracies in the tiers, by which entries are ordered; may be NaN.
     """
 
     at: str
@@ -47,10 +47,10 @@ class Entry:
 
 def write_leaderboard(folders: Sequence[RunFolder], reports: Sequence[Report], out: Path) -> Path:
     """Writes `index.html` and `leaderboard.json`."""
-    found = comparability(folders)
-    page = make_leaderboard(folders, reports, found)
+    comparable = comparability(folders)
+    page = make_leaderboard(folders, reports, comparable)
     names = [run_name(folder) for folder in folders]
-    data = {"runs": names, "reports": reports, "comparable": found}
+    data = {"runs": names, "reports": reports, "comparable": comparable}
     try:
         out.mkdir(parents=True, exist_ok=True)
         write(out / "leaderboard.json", msgspec.json.format(JSON.encode(data), indent=2) + b"\n")
@@ -61,7 +61,7 @@ def write_leaderboard(folders: Sequence[RunFolder], reports: Sequence[Report], o
 
 
 def make_leaderboard(
-    folders: Sequence[RunFolder], reports: Sequence[Report], found: Comparability
+    folders: Sequence[RunFolder], reports: Sequence[Report], comparable: Comparability
 ) -> str:
     """The page as text."""
     pairs = zip(folders, reports, strict=True)
@@ -71,22 +71,22 @@ def make_leaderboard(
     groups = [
         {
             "group": group,
-            "title": _title(number, group.suite, found),
+            "title": _title(number, group.suite, comparable),
             "entries": sorted((entry for run in group.runs for entry in entries[run]), key=_order),
             "facts": facts(folders[group.runs[0]]),
             "runs": [run_name(folders[run]) for run in group.runs],
         }
-        for number, group in enumerate(found.groups)
+        for number, group in enumerate(comparable.groups)
     ]
     text: str = (
         environment()
         .get_template("leaderboard.html.j2")
         .render(
             groups=groups,
-            apart=found.apart,
+            apart=comparable.apart,
             tiers=_tiers(entries),
             agents=_matrix(groups),
-            shifts=_versions(folders, found),
+            shifts=_versions(folders, comparable),
             worst=_worst,
             css=asset("page.css"),
             policy=POLICY.format(scripts="'none'"),
@@ -96,16 +96,16 @@ def make_leaderboard(
 
 
 def _entries(place: int, folder: RunFolder, report: Report) -> list[Entry]:
-    found = []
-    for number, each in enumerate(report.agents):
-        tiers = {row.label: (at, row) for at, row in enumerate(each.tiers)}
-        rates = [row.accuracy.estimate for row in each.tiers if not isnan(row.accuracy.estimate)]
+    entries = []
+    for number, agent in enumerate(report.agents):
+        tiers = {row.label: (at, row) for at, row in enumerate(agent.tiers)}
+        rates = [row.accuracy.estimate for row in agent.tiers if not isnan(row.accuracy.estimate)]
         mean = sum(rates) / len(rates) if rates else float("nan")
-        marks = f" [{shown(marks_of(each), 80)}]" if marks_of(each) else ""
-        label = f"{shown(each.name, 80)}{marks}"
+        marks = f" [{shown(marks_of(agent), 80)}]" if marks_of(agent) else ""
+        label = f"{shown(agent.name, 80)}{marks}"
         at = f"/{place}/agents/{number}"
-        found.append(Entry(at, run_name(folder), label, each, tiers, mean))
-    return found
+        entries.append(Entry(at, run_name(folder), label, agent, tiers, mean))
+    return entries
 
 
 def _order(entry: Entry) -> tuple[float, float, str]:
@@ -115,14 +115,14 @@ def _order(entry: Entry) -> tuple[float, float, str]:
     return first, second, entry.label
 
 
-def _title(number: int, suite: str, found: Comparability) -> str:
+def _title(number: int, suite: str, comparable: Comparability) -> str:
     """What a group is called: its suite, numbered where several have the same."""
-    same = [place for place, group in enumerate(found.groups) if group.suite == suite]
+    same = [place for place, group in enumerate(comparable.groups) if group.suite == suite]
     return f"{shown(suite)}, plan {same.index(number) + 1}" if len(same) > 1 else shown(suite)
 
 
 def _tiers(entries: Sequence[Sequence[Entry]]) -> list[str]:
-    had = {tier for those in entries for entry in those for tier in entry.tiers}
+    had = {tier for row_entries in entries for entry in row_entries for tier in entry.tiers}
     return [tier for tier in TIER_ORDER if tier in had]
 
 
@@ -142,12 +142,12 @@ def _worst(entry: Entry) -> tuple[int, Measures] | None:
 
 
 def _versions(
-    folders: Sequence[RunFolder], found: Comparability
+    folders: Sequence[RunFolder], comparable: Comparability
 ) -> list[tuple[str, list[str], bool]]:
     """Each shift with its version in each group, and whether the versions differ."""
     had = [
         {split_version(name)[0]: str(version) for name, version in shifts.items()}
-        for shifts in (folders[group.runs[0]].manifest.shifts for group in found.groups)
+        for shifts in (folders[group.runs[0]].manifest.shifts for group in comparable.groups)
     ]
     names = sorted({name for shifts in had for name in shifts})
     return [

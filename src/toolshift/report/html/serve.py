@@ -1,4 +1,4 @@
-"""The page of some runs, served to this machine, with every trace, while they may still go on.
+"""The page of some runs with every trace, served to this machine, during the runs too.
 
 No path of the file system is ever made from a request: there are three addresses, and episodes are
 looked up by their names. Requests by another host's name are refused, so that no page of the web
@@ -146,7 +146,7 @@ class _Request(BaseHTTPRequestHandler):
             self._answer(address.path, parse_qs(address.query))
         except UsageError as wrong:
             self._say(HTTPStatus.INTERNAL_SERVER_ERROR, str(wrong))
-        except ConnectionError:  # the reader has gone on
+        except ConnectionError:  # the browser has left the page
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:

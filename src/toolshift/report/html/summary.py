@@ -36,40 +36,40 @@ Verdict = Literal["breaks", "unsure", "holds", "undefined"]
 UNDER_HALF = "clean score under 50%"
 
 
-def headline(each: AgentReport, name: str = "") -> str:
+def headline(agent: AgentReport, name: str = "") -> str:
     """One sentence about an agent for a reader who has not run it; `name` begins it if given."""
-    rate = each.clean.accuracy.estimate
+    rate = agent.clean.accuracy.estimate
     if isnan(rate):
-        why = kinds(each.clean.void_kinds) or "none has been run"
+        why = kinds(agent.clean.void_kinds) or "none has been run"
         text = f"No episode could be scored without a shift ({why}), so no score can be estimated."
         return f"{name}: {text[0].lower()}{text[1:]}" if name else text
     text = f"{name} solves" if name else "Solves"
     text += f" {share(rate)} of clean tasks"
-    crashed, episodes = each.crashed, each.everything.episodes
+    crashed, episodes = agent.crashed, agent.everything.episodes
     if crashed is None or crashed.episodes < FLOOR * episodes:
-        return text + _rest(each)
-    rest = _rest(each) if each.clean.clean_defined else "."
+        return text + _rest(agent)
+    rest = _rest(agent) if agent.clean.clean_defined else "."
     return f"{text}{rest} {shown(broke_down(crashed, episodes), 1000)}"
 
 
-def verdict(each: AgentReport) -> Verdict:
+def verdict(agent: AgentReport) -> Verdict:
     """Whether the agent loses accuracy under shift, as far as can be told."""
-    if not each.clean.clean_defined:
+    if not agent.clean.clean_defined:
         return "undefined"
-    if _losses(each.tiers) or _losses(each.shifts):
+    if _losses(agent.tiers) or _losses(agent.shifts):
         return "breaks"
-    return "unsure" if unsure(each) else "holds"
+    return "unsure" if unsure(agent) else "holds"
 
 
-def unsure(each: AgentReport) -> str:
+def unsure(agent: AgentReport) -> str:
     """The greatest loss, in counts, where none is significant; "" where there is none."""
-    row = untold(each.tiers, each.shifts)
+    row = untold(agent.tiers, agent.shifts)
     return shown(untold_loss(row, why(row)), 1000) if row else ""
 
 
-def doubts(each: AgentReport) -> str:
+def doubts(agent: AgentReport) -> str:
     """Why that loss is not significant; "" where there is none."""
-    row = untold(each.tiers, each.shifts)
+    row = untold(agent.tiers, agent.shifts)
     return doubt(row) if row else ""
 
 
@@ -88,69 +88,72 @@ def main_cause(row: Measures) -> tuple[str, int, int] | None:
 
 def why(row: Measures) -> str:
     """The main cause as a clause: "it calls names that no longer exist"."""
-    found = main_cause(row)
-    if found is None:
+    main = main_cause(row)
+    if main is None:
         return ""
-    cause, count, failures = found
+    cause, count, failures = main
     clause = phrases()["causes"].get(cause, f"the commonest cause is {shown(words(cause))}")
     return clause if 2 * count >= failures else f"most often, {clause}"
 
 
 def next_step(row: Measures) -> str:
     """What to do about a row's commonest cause; "" where nothing is known to help."""
-    found = main_cause(row)
-    return phrases()["next"].get(found[0], "") if found else ""
+    main = main_cause(row)
+    return phrases()["next"].get(main[0], "") if main else ""
 
 
 def when(row: Measures) -> str:
     """A shift or tier as a clause: "tools are renamed"."""
-    said = phrases()
+    known = phrases()
     for table in ("tiers", "shifts"):
-        if without_versions(row.label) in said[table]:
-            return said[table][without_versions(row.label)]
+        if without_versions(row.label) in known[table]:
+            return known[table][without_versions(row.label)]
     names = [split_version(name)[0] for name in row.label.split("+")]
-    parts = [said["shifts"].get(name, shown(words(name))) for name in names]
+    parts = [known["shifts"].get(name, shown(words(name))) for name in names]
     if len(parts) > 1:
         return " and ".join(parts)
     return f"{parts[0]} is applied"
 
 
-def sureness(each: AgentReport) -> list[tuple[str, str]]:
+def sureness(agent: AgentReport) -> list[tuple[str, str]]:
     """How sure one can be of an agent's figures: what, and how much."""
-    said = [("Episodes", f"{each.everything.episodes:,}")]
-    if each.placebo is None:
-        said.append(("Noise floor", "undefined: no placebo arm"))
-    elif not each.placebo.defined:
-        said.append(("Noise floor", f"undefined: {UNDER_HALF}"))
+    rows = [("Episodes", f"{agent.everything.episodes:,}")]
+    if agent.placebo is None:
+        rows.append(("Noise floor", "undefined: no placebo arm"))
+    elif not agent.placebo.defined:
+        rows.append(("Noise floor", f"undefined: {UNDER_HALF}"))
     else:
-        floor = each.placebo.drop
+        floor = agent.placebo.drop
         middle, low, high = (signed(-100 * v) for v in (floor.estimate, floor.high, floor.low))
-        said.append(("Noise floor", f"{middle} [{low}, {high}] points"))
-    if smallest := smallest_loss(each.tiers):
-        said.append(("Smallest loss a tier would show", smallest))
-    if not isnan(each.everything.flip_rate):
-        said.append(("Trials that disagree", share(each.everything.flip_rate)))
-    if each.crashed:
-        said.append(("Its own code broke down", f"in {each.crashed.episodes:,} episodes"))
-    if each.unread:
-        found = f"{each.unread.replies:,}, counted as prose (episode {shown(each.unread.example)})"
-        said.append(("Replies with what looks like a tool call that was not read", found))
-    said.append(("Infrastructure errors", f"{each.infrastructure}"))
-    if each.everything.void > each.infrastructure or each.everything.void_matters:
-        found = kinds(each.everything.void_kinds)
-        beside = f" (accuracy {bounds_of(each.everything)})" if each.everything.void_matters else ""
-        said.append(("Void episodes", found + beside))
-    if not each.complete:
-        said.append(("Unfinished", "not every planned episode has been run"))
-    return said
+        rows.append(("Noise floor", f"{middle} [{low}, {high}] points"))
+    if smallest := smallest_loss(agent.tiers):
+        rows.append(("Smallest loss a tier would show", smallest))
+    if not isnan(agent.everything.flip_rate):
+        rows.append(("Trials that disagree", share(agent.everything.flip_rate)))
+    if agent.crashed:
+        rows.append(("Its own code broke down", f"in {agent.crashed.episodes:,} episodes"))
+    if agent.unread:
+        place = f"counted as prose (episode {shown(agent.unread.example)})"
+        text = f"{agent.unread.replies:,}, {place}"
+        rows.append(("Replies with what looks like a tool call that was not read", text))
+    rows.append(("Infrastructure errors", f"{agent.infrastructure}"))
+    if agent.everything.void > agent.infrastructure or agent.everything.void_matters:
+        causes = kinds(agent.everything.void_kinds)
+        beside = (
+            f" (accuracy {bounds_of(agent.everything)})" if agent.everything.void_matters else ""
+        )
+        rows.append(("Void episodes", causes + beside))
+    if not agent.complete:
+        rows.append(("Unfinished", "not every planned episode has been run"))
+    return rows
 
 
 @cache
 def phrases() -> dict[str, dict[str, str]]:
     """Shifts, tiers and causes in plain words."""
     file = Path(__file__).with_name("phrases.toml")
-    found: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return found
+    tables: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return tables
 
 
 def undefined_because(row: Measures) -> str:
@@ -160,30 +163,30 @@ def undefined_because(row: Measures) -> str:
     return UNDER_HALF if row.clean.estimate < 0.5 else "no scored episode"
 
 
-def _rest(each: AgentReport) -> str:
-    rate = each.clean.accuracy.estimate
-    if not each.clean.clean_defined:
-        return _undefined(each, rate)
-    found = worst(each.shifts, 1) or worst(each.tiers, 1)
-    if found:
-        row = found[0][1]
+def _rest(agent: AgentReport) -> str:
+    rate = agent.clean.accuracy.estimate
+    if not agent.clean.clean_defined:
+        return _undefined(agent, rate)
+    losses = worst(agent.shifts, 1) or worst(agent.tiers, 1)
+    if losses:
+        row = losses[0][1]
         does = f"gets {share(row.accuracy.estimate)} right" if row.unsolvable else ""
         text = f" and {does or share(row.accuracy.estimate)} once {when(row)}"
         return f"{text}: {reason}." if (reason := why(row)) else f"{text}."
-    if not each.tiers:
+    if not agent.tiers:
         return ". No shift has been run."
-    if at_ceiling(each.tiers, each.shifts):
+    if at_ceiling(agent.tiers, agent.shifts):
         return f" and at least {share(CEILING)} in every tier: these shifts do not find its limits."
-    if loss := unsure(each):
+    if loss := unsure(agent):
         return f", but {loss[0].lower()}{loss[1:]}"
     return ". No shift makes a significant difference."
 
 
-def _undefined(each: AgentReport, rate: float) -> str:
+def _undefined(agent: AgentReport, rate: float) -> str:
     if rate <= FLOOR:
         return ": there is hardly anything that a shift could take away."
     text = ", too few for a loss to be defined"
-    kept = [row for row in each.tiers if row.retention.n]
+    kept = [row for row in agent.tiers if row.retention.n]
     if not kept:
         return f"{text}."
     row = min(kept, key=lambda one: one.retention.estimate)

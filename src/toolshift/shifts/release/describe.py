@@ -41,61 +41,61 @@ class Row(msgspec.Struct, frozen=True):
 
 def rows_of(release: Release) -> list[Row]:
     """A row for every tool: the new ones in their order, then what is removed."""
-    shared = Counter(route.old for each in release.routes.values() for route in each)
-    rows = [_row(release, name, each, shared) for name, each in release.routes.items()]
+    shared = Counter(route.old for routes in release.routes.values() for route in routes)
+    rows = [_row(release, name, routes, shared) for name, routes in release.routes.items()]
     gone = [name for name in release.before.sources if name in release.lost]
     return [*rows, *(Row("removed", name, "", [], []) for name in gone)]
 
 
-def _row(release: Release, name: str, each: tuple[Route, ...], shared: Counter[str]) -> Row:
+def _row(release: Release, name: str, routes: tuple[Route, ...], shared: Counter[str]) -> Row:
     if name in release.finders:
         return Row("added", "", name, [], ["lists the old tools by the words of its query"])
-    if not each:
+    if not routes:
         return Row("added", "", name, [], ["nothing behind it: its calls fail"])
-    old = ", ".join(dict.fromkeys(route.old for route in each))
+    old = ", ".join(dict.fromkeys(route.old for route in routes))
     if release.unchanged(name):
         return Row("same", old, name, [], [])
-    if each[0].inside:
+    if routes[0].inside:
         what = "dispatched"
-    elif len(each) > 1 or each[0].when:
+    elif len(routes) > 1 or routes[0].when:
         what = "merged"
-    elif shared[each[0].old] > 1:
+    elif shared[routes[0].old] > 1:
         what = "split"
     else:
         what = "changed" if old == name else "renamed"
-    changes = [one for route in each for one in _changes(release, name, route)]
-    partly = [one for route in each for one in _partly(release, name, route)]
+    changes = [one for route in routes for one in _changes(release, name, route)]
+    partly = [one for route in routes for one in _partly(release, name, route)]
     return Row(what, old, name, list(dict.fromkeys(changes)), list(dict.fromkeys(partly)))
 
 
 def _changes(release: Release, name: str, route: Route) -> list[str]:
     source, target = release.before.sources[route.old], release.after.sources[name]
-    olds, news = ({p.name: p for p in each.tool.params} for each in (source, target))
-    said = ["description"] if source.tool.description != target.tool.description else []
+    olds, news = ({p.name: p for p in side.tool.params} for side in (source, target))
+    changes = ["description"] if source.tool.description != target.tool.description else []
     for mine, theirs in route.params.items():
-        said += [f"{mine} -> {theirs}"] if mine != theirs else []
-        said += [] if route.inside else _schema_changes(olds[mine], news[theirs])
-    said += [f"- {p}" for p in olds if p not in route.params]
+        changes += [f"{mine} -> {theirs}"] if mine != theirs else []
+        changes += [] if route.inside else _schema_changes(olds[mine], news[theirs])
+    changes += [f"- {p}" for p in olds if p not in route.params]
     for param in news.values():
         if param.name not in route.params.values():
-            said.append(f"+ {param.name}{' (required)' if param.required else ''}")
-    said += [f"result {a} -> {b}" for a, b in route.fields.items() if a != b]
-    said += [f"result - {path}" for path in route.dropped]
-    return [*said, *_raw_changes(source, target)]
+            changes.append(f"+ {param.name}{' (required)' if param.required else ''}")
+    changes += [f"result {a} -> {b}" for a, b in route.fields.items() if a != b]
+    changes += [f"result - {path}" for path in route.dropped]
+    return [*changes, *_raw_changes(source, target)]
 
 
 def _schema_changes(old: Param, new: Param) -> list[str]:
-    said = []
+    changes = []
     if old.required != new.required:
-        said.append(f"{new.name} {'required' if new.required else 'optional'}")
+        changes.append(f"{new.name} {'required' if new.required else 'optional'}")
     was, now = kind_of(old.schema), kind_of(new.schema)
     if was != now:
-        said.append(f"{new.name}: {was} -> {now}")
+        changes.append(f"{new.name}: {was} -> {now}")
     inner = inner_changes(old.schema, new.schema, new.name)
-    said += inner
+    changes += inner
     if was == now and not inner:
-        said += [f"{new.name}: {what}" for what in _other_changes(old.schema, new.schema)[:1]]
-    return said
+        changes += [f"{new.name}: {what}" for what in _other_changes(old.schema, new.schema)[:1]]
+    return changes
 
 
 def _other_changes(old: JSONSchema, new: JSONSchema) -> list[str]:
@@ -107,22 +107,30 @@ def _other_changes(old: JSONSchema, new: JSONSchema) -> list[str]:
 
 def _raw_changes(old: Source, new: Source) -> list[str]:
     """What else a document says of its tool, and of its arguments as a whole."""
-    said = []
+    changes = []
     for key in ("title", "annotations", "outputSchema"):
         was, now = old.raw.get(key), new.raw.get(key)
         if was != now:
             sign = "+ " if key not in old.raw else "- " if key not in new.raw else ""
             inner = _sub_changes(was, now) if not sign else ""
-            said.append(f"{sign}{key}{inner}")
-    told = ("properties", "required", "$schema", "title", "description", "$defs", "definitions")
+            changes.append(f"{sign}{key}{inner}")
+    compared_before = (
+        "properties",
+        "required",
+        "$schema",
+        "title",
+        "description",
+        "$defs",
+        "definitions",
+    )
     whole = [k for k in {**old.inputs, **new.inputs} if old.inputs.get(k) != new.inputs.get(k)]
     for key in whole:
         if key == "additionalProperties":
             refused = new.inputs.get(key) is False
-            said.append(f"unknown arguments are {'refused' if refused else 'allowed'}")
-        elif key not in told:
-            said.append(f"arguments: {key}")
-    return said
+            changes.append(f"unknown arguments are {'refused' if refused else 'allowed'}")
+        elif key not in compared_before:
+            changes.append(f"arguments: {key}")
+    return changes
 
 
 def _sub_changes(was: Any, now: Any) -> str:
@@ -135,22 +143,22 @@ def _sub_changes(was: Any, now: Any) -> str:
 
 def _partly(release: Release, name: str, route: Route) -> list[str]:
     source, target = release.before.sources[route.old], release.after.sources[name]
-    olds, news = ({p.name: p for p in each.tool.params} for each in (source, target))
-    said = [f"needs {one}, which nobody can say: all calls fail" for one in route.missing]
+    olds, news = ({p.name: p for p in side.tool.params} for side in (source, target))
+    limits = [f"needs {one}, which nobody can say: all calls fail" for one in route.missing]
     if not route.inside:
         for mine, theirs in route.params.items():
-            said += _not_carried(route, olds[mine], news[theirs])
-            said += _as_left_out(release, name, olds[mine], news[theirs])
+            limits += _not_carried(route, olds[mine], news[theirs])
+            limits += _as_left_out(release, name, olds[mine], news[theirs])
     lost = [p for p in olds if p not in (*route.params, *route.fixed, *route.missing)]
-    said += [f"{one} can no longer be said" for one in lost]
+    limits += [f"{one} can no longer be said" for one in lost]
     heard = {*route.params.values(), route.inside, route.when[0] if route.when else ""}
-    said += [f"{one} has no effect" for one in news if one not in heard]
+    limits += [f"{one} has no effect" for one in news if one not in heard]
     if (
         "outputSchema" in target.raw
         and source.raw.get("outputSchema") != target.raw["outputSchema"]
     ):
-        said.append("results are the old tool's, where its schema allows")
-    return said
+        limits.append("results are the old tool's, where its schema allows")
+    return limits
 
 
 def _as_left_out(release: Release, name: str, old: Param, new: Param) -> list[str]:
@@ -163,31 +171,31 @@ def _as_left_out(release: Release, name: str, old: Param, new: Param) -> list[st
 
 def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
     """What may be said for a new parameter that the old tool cannot take, and the reverse."""
-    said = []
+    limits = []
     renamed = route.values.get(old.name, {})
     back = {now: was for was, now in renamed.items()}
     mine, theirs = choices_of(old.schema), choices_of(new.schema)
     unfit = [one for one in theirs if not carries(one, back, old.schema)]
     if unfit:
-        said.append(f"{new.name} = {' or '.join(unfit[:5])}: calls fail")
+        limits.append(f"{new.name} = {' or '.join(unfit[:5])}: calls fail")
     gone = [one for one in mine if renamed.get(one, one) not in theirs] if theirs else []
     if gone:
-        said.append(f"{new.name}: {', '.join(gone[:5])} can no longer be said")
+        limits.append(f"{new.name}: {', '.join(gone[:5])} can no longer be said")
     inner = inner_changes(old.schema, new.schema, new.name)
     if inner:
-        said.append(f"inside {new.name}, names are not carried: {', '.join(inner)}")
+        limits.append(f"inside {new.name}, names are not carried: {', '.join(inner)}")
     elif kind_of(old.schema) != kind_of(new.schema) and not theirs:
         example = sample(new.schema)
         if carries(example, back, old.schema):
-            said.append(f"{new.name}: where it can be said as {kind_of(old.schema)} without loss")
+            limits.append(f"{new.name}: where it can be said as {kind_of(old.schema)} without loss")
         else:
-            told = msgspec.json.encode(example).decode()[:60]
-            said.append(f"{new.name}: what is said as {told} cannot be carried, so calls fail")
-    return said
+            written = msgspec.json.encode(example).decode()[:60]
+            limits.append(f"{new.name}: what is said as {written} cannot be carried, so calls fail")
+    return limits
 
 
 def counts_of(rows: list[Row]) -> dict[str, int]:
     """How many tools there are of each kind."""
-    found = Counter(row.what for row in rows)
+    counts = Counter(row.what for row in rows)
     kinds = ("same", "changed", "renamed", "merged", "dispatched", "split", "removed", "added")
-    return {kind: found[kind] for kind in kinds if found[kind]}
+    return {kind: counts[kind] for kind in kinds if counts[kind]}

@@ -29,33 +29,36 @@ _READ = "(read)"
 def proposed_merges(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:
     """The new tools that seem to stand for several old ones."""
     gone, come = _unsettled(before, after, given)
-    found = dict(_by_choice(gone, come, before))
-    gone = {n: s for n, s in gone.items() if all(n not in f.tools.values() for f in found.values())}
-    if not found:
-        found |= _dispatched(gone, come, before)
-    return found
+    merges = dict(_by_choice(gone, come, before))
+    gone = {
+        n: s for n, s in gone.items() if all(n not in f.tools.values() for f in merges.values())
+    }
+    if not merges:
+        merges |= _dispatched(gone, come, before)
+    return merges
 
 
 def _unsettled(
     before: Toolbox, after: Toolbox, given: Answers
 ) -> tuple[dict[str, Source], dict[str, Source]]:
     """The old tools that are gone, and the new ones, of which no answer speaks."""
-    told = {*given.removed, *given.split}
-    told |= {old for one in given.merged.values() for old in one.tools.values()}
-    told |= {old for old, new in given.renamed.items() if new != UNDECIDED}
-    gone = {n: s for n, s in before.sources.items() if n not in after.sources and n not in told}
+    decided = {*given.removed, *given.split}
+    decided |= {old for one in given.merged.values() for old in one.tools.values()}
+    decided |= {old for old, new in given.renamed.items() if new != UNDECIDED}
+    gone = {n: s for n, s in before.sources.items() if n not in after.sources and n not in decided}
     taken = {*given.added, *given.merged, *given.renamed.values()}
     taken |= {new for one in given.split.values() for new in one.tools}
-    return gone, {name: each for name, each in after.sources.items() if name not in taken}
+    return gone, {name: source for name, source in after.sources.items() if name not in taken}
 
 
 def proposed_splits(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:
     """The old tools that seem to have become several new ones: merges, read backwards."""
     gone, come = _unsettled(before, after, given)
-    come = {name: each for name, each in come.items() if name not in before.sources}
-    found = _by_choice(come, gone, after)
+    come = {name: source for name, source in come.items() if name not in before.sources}
+    splits = _by_choice(come, gone, after)
     return {
-        old: Several(one.by, {new: value for value, new in one.tools.items()}) for old, one in found
+        old: Several(one.by, {new: value for value, new in one.tools.items()})
+        for old, one in splits
     }
 
 
@@ -105,9 +108,11 @@ def _choices_that_were_tools(
 
 def _names(old: str, choice: str, new: str) -> bool:
     """Whether the name of an old tool says a choice, and nothing else that the new one does not."""
-    have, said = _stems(old), _stems(choice)
-    rest = have - said
-    return bool(said) and said <= have and rest <= _stems(new) and (bool(rest) or len(said) > 1)
+    have, wanted = _stems(old), _stems(choice)
+    rest = have - wanted
+    return (
+        bool(wanted) and wanted <= have and rest <= _stems(new) and (bool(rest) or len(wanted) > 1)
+    )
 
 
 def _shared(old: str, choice: str) -> int:
@@ -162,5 +167,5 @@ def _carries(param: Param) -> bool:
 
 
 def _holds(param: Param, kind: str) -> bool:
-    said = param.schema.get("type")
-    return said == kind or said is None or (isinstance(said, list) and kind in said)
+    declared = param.schema.get("type")
+    return declared == kind or declared is None or (isinstance(declared, list) and kind in declared)

@@ -82,13 +82,13 @@ class Release:
     def lost(self) -> frozenset[str]:
         """The old tools that nothing stands for any more."""
         return frozenset(self.before.sources) - {
-            r.old for each in self.routes.values() for r in each
+            r.old for routes in self.routes.values() for r in routes
         }
 
     @cached_property
     def surface(self) -> Surface:
         """How errors of the old tools speak of the new ones."""
-        one = {name: each[0] for name, each in self.routes.items() if len(each) == 1}
+        one = {name: routes[0] for name, routes in self.routes.items() if len(routes) == 1}
         names = {route.old: name for name, route in one.items() if route.old != name}
         params = {
             route.old: {a: b for a, b in route.params.items() if a != b} for route in one.values()
@@ -97,10 +97,10 @@ class Release:
 
     def unchanged(self, name: str) -> bool:
         """Whether a new tool is word for word an old one, and gives the same results."""
-        each = self.routes[name]
-        if len(each) != 1 or each[0].old != name or each[0].when or each[0].fixed:
+        routes = self.routes[name]
+        if len(routes) != 1 or routes[0].old != name or routes[0].when or routes[0].fixed:
             return False
-        if each[0].fields:
+        if routes[0].fields:
             return False
         return self.before.sources[name].raw == self.after.sources[name].raw
 
@@ -129,12 +129,12 @@ class Release:
         own = tuple(own_values(self, scene).items()) if scene.asks else ()
         neutral = neutral_ones(self, scene) if scene.asks else frozenset()
         layer = _layer(self, shown, own, neutral)
-        moved = any(each.fields for routes in self.routes.values() for each in routes)
+        moved = any(route.fields for routes in self.routes.values() for route in routes)
         if layer.tools(shown, {}) == shown and not moved:
             raise NotApplicable("nothing that is shown changes")
         asks = _with_values(self, scene)
-        told = scene.with_(asks=asks) if asks else scene
-        return Change(layer=layer, **{"asks": asks, **_end(self, told, layer)})
+        restated = scene.with_(asks=asks) if asks else scene
+        return Change(layer=layer, **{"asks": asks, **_end(self, restated, layer)})
 
 
 # -- whether it fits -----------------------------------------------------------------------------
@@ -154,8 +154,10 @@ def _fit(release: Release, shown: Iterable[Tool]) -> None:
             faults.append(f"{name} {wrong}")
     if faults:
         more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
-        told = "; ".join(faults[:3])
-        raise NotApplicable(f"the scene has other tools than the change is from: {told}{more}")
+        differences = "; ".join(faults[:3])
+        raise NotApplicable(
+            f"the scene has other tools than the change is from: {differences}{more}"
+        )
 
 
 def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:
@@ -227,17 +229,17 @@ def _tool(
 ) -> Tool:
     """A new tool as it is shown: its own words, the facts of the old ones."""
     source = release.after.sources[name]
-    each = release.routes[name]
+    routes = release.routes[name]
     own = source.tool.with_(origin=())
-    if each:
-        behind = [olds[route.old] for route in each]
+    if routes:
+        behind = [olds[route.old] for route in routes]
         facts: dict[str, str] = {}
-        for route, old in zip(each, behind, strict=True):
+        for route, old in zip(routes, behind, strict=True):
             known = {p.name: p.fact for p in old.params}
             facts |= {new: known[mine] for mine, new in route.params.items() if new not in facts}
         own = own.with_(
             params=tuple(replace(p, fact=facts.get(p.name, p.fact)) for p in own.params),
-            returns=_moved_fields(behind[0].returns, each[0]) if len(each) == 1 else (),
+            returns=_moved_fields(behind[0].returns, routes[0]) if len(routes) == 1 else (),
             many=behind[0].many,
             effect="write" if any(tool.effect == "write" for tool in behind) else "read",
             origin=tuple(dict.fromkeys(origin for tool in behind for origin in tool.origin)),
@@ -246,7 +248,7 @@ def _tool(
     known = {p.fact: p.name for p in own.params}
     stands = {
         route.old: _stand_in(release, route, olds[route.old], known)
-        for route in reversed(each)  # of two values for one old tool the first
+        for route in reversed(routes)  # of two values for one old tool the first
     }
     told = {**release.answers.given.get(name, {})}
     told |= {param: value for (tool, param), value in stated.items() if tool == name}
@@ -305,22 +307,24 @@ class Carried:
             why = "the tools behind this interface are those from before the change"
             return error("not_available", f"{name} is not available here: {why}.", provoked=True)
         try:
-            said = route.inward(arguments, release.before.sources[route.old])
+            old_arguments = route.inward(arguments, release.before.sources[route.old])
         except Unsayable as reason:
             return error("not_available", f"{name} cannot be done here: {reason}.", provoked=True)
-        result = release.surface.outward(below(route.old, said), route.old)
+        result = release.surface.outward(below(route.old, old_arguments), route.old)
         return _outward(result, route) if result.ok else result
 
 
 def _found(release: Release, finder: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The old tools that a finder knows: those that share a word with the query, else all."""
-    said = {word for value in arguments.values() if isinstance(value, str) for word in words(value)}
+    query = {
+        word for value in arguments.values() if isinstance(value, str) for word in words(value)
+    }
     several = next(one for one in release.answers.merged.values() if one.finder == finder)
     known = [(value, release.before.sources[old]) for value, old in several.tools.items()]
     near = [
         (value, source)
         for value, source in known
-        if said & {*words(value), *words(source.tool.description)}
+        if query & {*words(value), *words(source.tool.description)}
     ]
     return [
         {
@@ -383,8 +387,8 @@ def _take(
 ) -> Iterator[tuple[Elements, Any]]:
     """Takes out what is at a path, in each element of the lists on it, and yields it."""
     if isinstance(place, list):
-        for number, each in enumerate(place):
-            yield from _take(each, keys, depth, (*elements, (depth, number)))
+        for number, item in enumerate(place):
+            yield from _take(item, keys, depth, (*elements, (depth, number)))
     elif isinstance(place, dict) and keys[depth] in place:
         if depth + 1 == len(keys):
             yield elements, place.pop(keys[depth])
@@ -426,11 +430,11 @@ def _with_values(release: Release, scene: Scene) -> tuple[Ask, ...] | None:
     """
     if not release.answers.given or not scene.asks:
         return None
-    said = to_state(release, scene)
-    if not said:
+    sentences = to_state(release, scene)
+    if not sentences:
         return None
     first, *rest = scene.asks
-    return (replace(first, text=" ".join([first.text, *said])), *rest)
+    return (replace(first, text=" ".join([first.text, *sentences])), *rest)
 
 
 # -- the end of a task -----------------------------------------------------------------------------
@@ -459,9 +463,9 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
     open_ = open_ones(release, scene)
     if open_:
-        told = "; ".join(map(str, open_[:3]))
+        questions = "; ".join(map(str, open_[:3]))
         tables = ", ".join(dict.fromkeys(f"[given.{one.tool}]" for one in open_[:3]))
-        why = f": {told}. Say what users state for it in the mapping, under {tables}"
+        why = f": {questions}. Say what users state for it in the mapping, under {tables}"
     elif not scene.solvable and needed & release.lost:
         names = ", ".join(sorted(needed & release.lost))
         why = f": its expected calls need {names}, which is gone{why}"

@@ -77,18 +77,18 @@ class LeftOut:
 
 def left_out(release: Mapped, scene: Scene) -> list[LeftOut]:
     """The parameters that are required now and that the calls of a task leave out."""
-    found: dict[LeftOut, None] = {}
-    for new, route, said in _carried(release, scene):
+    pairs: dict[LeftOut, None] = {}
+    for new, route, stated in _carried(release, scene):
         back = {now: was for was, now in route.params.items()}
         old = {param.name: param for param in release.before.sources[route.old].tool.params}
-        told = {route.inside, route.when[0] if route.when else ""}
-        told |= {now for now, was in back.items() if was in said or old[was].required}
+        carried = {route.inside, route.when[0] if route.when else ""}
+        carried |= {now for now, was in back.items() if was in stated or old[was].required}
         for param in release.after.sources[new].tool.params:
-            if param.required and param.name not in told:
+            if param.required and param.name not in carried:
                 was = back.get(param.name, "")
                 default = usual(old[was].schema) if was else None
-                found[LeftOut(new, param.name, route.old, was, _hashable(default))] = None
-    return list(found)
+                pairs[LeftOut(new, param.name, route.old, was, _hashable(default))] = None
+    return list(pairs)
 
 
 def open_ones(release: Mapped, scene: Scene) -> list[LeftOut]:
@@ -105,8 +105,8 @@ def neutral_ones(release: Mapped, scene: Scene) -> frozenset[Named]:
     """The parameters whose usual value says the same as leaving out what they stand for."""
     passed = {
         (new, route.params[name])
-        for new, route, said in _carried(release, scene)
-        for name in said
+        for new, route, stated in _carried(release, scene)
+        for name in stated
         if name in route.params
     }
     options = {(one.tool, one.param) for one in left_out(release, scene) if one.was}
@@ -116,13 +116,13 @@ def neutral_ones(release: Mapped, scene: Scene) -> frozenset[Named]:
 def is_neutral(release: Mapped, tool: str, param: str, value: Any) -> bool:
     """Whether a value is the one that the mapping or the new schema names for a parameter."""
     named = (release.answers.given.get(tool, {}).get(param), _usual(release, tool, param))
-    told = as_said(value).strip().casefold()
-    return any(as_said(one).strip().casefold() == told for one in named if one is not None)
+    text = as_said(value).strip().casefold()
+    return any(as_said(one).strip().casefold() == text for one in named if one is not None)
 
 
 def own_values(release: Mapped, scene: Scene) -> dict[Named, str]:
     """The values that the user's own words state for parameters in the mapping's `given`."""
-    found = {}
+    values = {}
     for new, table in release.answers.given.items():
         for param in table:
             name = r"[\s_-]+".join(map(re.escape, _words(param)))
@@ -130,8 +130,8 @@ def own_values(release: Mapped, scene: Scene) -> dict[Named, str]:
             match = next((m for ask in scene.asks if (m := pattern.search(ask.text))), None)
             if match:
                 value = next(filter(None, match.groups()))
-                found[new, param] = value.strip()
-    return found
+                values[new, param] = value.strip()
+    return values
 
 
 def to_state(release: Mapped, scene: Scene) -> list[str]:
@@ -139,7 +139,7 @@ def to_state(release: Mapped, scene: Scene) -> list[str]:
     calls = list(_carried(release, scene))
     used, own = {new for new, _, _ in calls}, own_values(release, scene)
     slots = {_bare(slot) for ask in scene.asks for slot in ask.goal}
-    said = []
+    sentences = []
     for new, table in release.answers.given.items():
         for param, value in table.items() if new in used else ():
             passed = any(
@@ -150,8 +150,8 @@ def to_state(release: Mapped, scene: Scene) -> list[str]:
             )
             stated = any(is_said(as_said(value), ask.text) for ask in scene.asks)
             if not (passed or stated or _bare(param) in slots or (new, param) in own):
-                said.append(f"Use {as_said(value)} as {param}.")
-    return list(dict.fromkeys(said))
+                sentences.append(f"Use {as_said(value)} as {param}.")
+    return list(dict.fromkeys(sentences))
 
 
 def _carried(release: Mapped, scene: Scene) -> Iterator[tuple[str, Route, dict[str, Any]]]:

@@ -142,7 +142,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
             params[one] = dict(given.params.get(one, {}))
             continue
         _settle_pair(draft, given, before, after, one, other, (params, values, fields))
-    to = {each for each in renamed.values() if each not in ("", UNDECIDED)}
+    to = {new for new in renamed.values() if new not in ("", UNDECIDED)}
     doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
     kept = {name for name in olds if name in news and name not in renamed}
     answers = Answers(
@@ -202,27 +202,27 @@ def _settle_pair(
     params, values, fields = tables
     mine, theirs = before.sources[old].tool, after.sources[new].tool
     olds, news = ({p.name: p for p in tool.params} for tool in (mine, theirs))
-    told = given.params.get(old, {})
+    answers = given.params.get(old, {})
     fixed = given.defaults.get(old, {})
     free = {name: one for name, one in olds.items() if name not in fixed}
-    moved = draft.match(("params", old), free, news, told, alike_params)
+    moved = draft.match(("params", old), free, news, answers, alike_params)
     params[old] = {**params.get(old, {}), **moved}
     for name, param in olds.items():
         partner = news.get(moved.get(name, name))
         if partner is None:
             continue
         was, now = _choices(param.schema), _choices(partner.schema)
-        told = given.values.get(old, {}).get(name, {})
-        if (was and now) or told:
-            found = draft.match(("values", old, name), was, now, told, alike_names)
-            if found:
-                values.setdefault(old, {})[name] = found
-    results, others, told = _paths(mine), _paths(theirs), given.fields.get(old, {})
+        answers = given.values.get(old, {}).get(name, {})
+        if (was and now) or answers:
+            choice = draft.match(("values", old, name), was, now, answers, alike_names)
+            if choice:
+                values.setdefault(old, {})[name] = choice
+    results, others, answers = _paths(mine), _paths(theirs), given.fields.get(old, {})
     # What became of results that are not declared is what the answers say. Of those that are, the
     # sure ones only: results have far more values than tools have parameters.
-    fields[old] = dict(told)
+    fields[old] = dict(answers)
     if results and others:
-        fields[old] = draft.match(("fields", old), results, others, told, alike_names, ask=False)
+        fields[old] = draft.match(("fields", old), results, others, answers, alike_names, ask=False)
 
 
 def _paths(tool: Tool) -> dict[str, str]:
@@ -253,12 +253,12 @@ def _declared(schema: Any, above: str = "") -> Iterator[str]:
     """Every path in results of a schema, through lists and choices."""
     if not isinstance(schema, Mapping):
         return
-    for name, each in (schema.get("properties") or {}).items():
+    for name, inner in (schema.get("properties") or {}).items():
         yield f"{above}{name}"
-        yield from _declared(each, f"{above}{name}.")
+        yield from _declared(inner, f"{above}{name}.")
     for key in ("anyOf", "oneOf", "allOf"):
-        for each in schema.get(key) or ():
-            yield from _declared(each, above)
+        for inner in schema.get(key) or ():
+            yield from _declared(inner, above)
     yield from _declared(schema.get("items"), above)
 
 
@@ -279,9 +279,9 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
-    asked = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
-    asked += [(new, name) for new, table in given.given.items() for name in table]
-    for new, name in asked:
+    needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
+    needed += [(new, name) for new, table in given.given.items() for name in table]
+    for new, name in needed:
         known = {param.name for param in after.sources[new].tool.params}
         if name and name not in known:
             raise UsageError(f"the mapping: {unknown(f'parameter of {new}', name, known)}")
@@ -292,14 +292,14 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
                 raise UsageError(f"the mapping: {unknown(f'parameter of {old}', name, known)}")
 
 
-def answered(given: Answers, question: Question, said: str) -> Answers:
+def answered(given: Answers, question: Question, answer: str) -> Answers:
     """The answers with one more."""
     raw = msgspec.to_builtins(given)
     table = raw
     for key in question.path[:-1]:
         table = table.setdefault(key, {})
-    table[question.path[-1]] = said
-    if question.path[0] == "renamed" and not said:
+    table[question.path[-1]] = answer
+    if question.path[0] == "renamed" and not answer:
         del table[question.path[-1]]
         raw["removed"] = [*raw.get("removed", []), question.path[-1]]
     return msgspec.convert(raw, Answers)

@@ -39,13 +39,13 @@ class Spoken:
 
 def read_call(text: str) -> Spoken:
     """Reads a call that is written as Python."""
-    found = ast.parse(text, mode="eval").body
-    if not isinstance(found, ast.Call) or any(each.arg is None for each in found.keywords):
+    call = ast.parse(text, mode="eval").body
+    if not isinstance(call, ast.Call) or any(keyword.arg is None for keyword in call.keywords):
         raise ValueError(f"{text!r} is not a call with values")
     return Spoken(
-        ast.unparse(found.func),
-        tuple(ast.literal_eval(each) for each in found.args),
-        {str(each.arg): ast.literal_eval(each.value) for each in found.keywords},
+        ast.unparse(call.func),
+        tuple(ast.literal_eval(value) for value in call.args),
+        {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords},
     )
 
 
@@ -174,7 +174,7 @@ class BackendUpstream:
         """Judges the turn as BFCL does."""
         wanted = self.truth.wanted[self.turn]
         self.turn, self._made = self.turn + 1, 0
-        right = [self._right.call(each.name, *each.positional, **each.named)[0] for each in wanted]
+        right = [self._right.call(call.name, *call.positional, **call.named)[0] for call in wanted]
         if wanted:
             self.effects.append((f"turn {self.turn}", self._verdict(attempts, right)))
 
@@ -189,15 +189,17 @@ class BackendUpstream:
         return EXPECTED
 
     def _same_state(self) -> bool:
-        found = wheel.multi_turn_checker().state_checker(self._own.instances, self._right.instances)
-        return bool(found["valid"])
+        report = wheel.multi_turn_checker().state_checker(
+            self._own.instances, self._right.instances
+        )
+        return bool(report["valid"])
 
     def close(self) -> None:
         """Ends the episode; of a turn that was broken off, what it changed must be of its path."""
         if self.turn == len(self.truth.wanted) or not self._made or self._same_state():
             return
-        for each in self.truth.wanted[self.turn]:
-            self._right.call(each.name, *each.positional, **each.named)
+        for call in self.truth.wanted[self.turn]:
+            self._right.call(call.name, *call.positional, **call.named)
             if self._same_state():
                 return
         self.effects.append((f"turn {self.turn + 1}", "other changes were made"))

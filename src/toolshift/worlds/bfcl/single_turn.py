@@ -66,8 +66,8 @@ class CallsUpstream:
         if self.truth.answers is None and attempts > len(self._made):
             self.effects.append(("calls", "no call was right"))
         if self.truth.answers is not None:
-            found = verdict(self.truth.entry, self._made, self.truth.answers)
-            self.effects.append(("calls", found or EXPECTED))
+            wrong = verdict(self.truth.entry, self._made, self.truth.answers)
+            self.effects.append(("calls", wrong or EXPECTED))
 
     def close(self) -> None:
         """Ends the episode; where it was broken off, the calls so far must be expected ones."""
@@ -75,7 +75,7 @@ class CallsUpstream:
         if self._over or answers is None:
             return
         for made in self._made:
-            if all(verdict(self.truth.entry, [made], [each], "simple") for each in answers):
+            if all(verdict(self.truth.entry, [made], [answer], "simple") for answer in answers):
                 self.effects.append(("calls", "another call was made"))
 
 
@@ -86,9 +86,9 @@ def verdict(
     checker, functions = wheel.ast_checker(), entry["function"]
     if category:
         name = next(iter(answers[0]))
-        functions = [each for each in functions if each["name"] == name]
+        functions = [function for function in functions if function["name"] == name]
     try:
-        found = checker.ast_checker(
+        report = checker.ast_checker(
             functions,
             [{name: arguments} for name, arguments in made],
             answers,
@@ -98,7 +98,7 @@ def verdict(
         )
     except Exception as fault:  # the checker itself stumbles over some values
         return f"the checker raised {type(fault).__name__}"
-    return "" if found["valid"] else str(found["error_type"])
+    return "" if report["valid"] else str(report["error_type"])
 
 
 def category_of(entry: Mapping[str, Any]) -> str:
@@ -124,35 +124,35 @@ def expected_calls(entry: Mapping[str, Any], answers: list[dict[str, Any]]) -> M
     out if that is right too, and else has the first.
     """
     language = language_of(entry).value
-    documents = {each["name"]: each for each in entry["function"]}
-    found: Made = []
+    documents = {function["name"]: function for function in entry["function"]}
+    calls: Made = []
     for answer in answers:
         for name, possible in answer.items():
-            told = documents.get(name, {}).get("parameters", {}).get("properties", {})
-            found.append((shown_name(name), _chosen(possible, told, language)))
-    return found
+            schemas = documents.get(name, {}).get("parameters", {}).get("properties", {})
+            calls.append((shown_name(name), _chosen(possible, schemas, language)))
+    return calls
 
 
 def _chosen(
-    possible: Mapping[str, list[Any]], told: Mapping[str, Any], language: str
+    possible: Mapping[str, list[Any]], schemas: Mapping[str, Any], language: str
 ) -> dict[str, Any]:
     """One choice of the arguments of a call."""
     if language == "python":
-        return {k: v for k, values in possible.items() for v in _first(values, told.get(k))}
+        return {k: v for k, values in possible.items() for v in _first(values, schemas.get(k))}
     return {
-        key: as_source(value, told.get(key, {}), language)
+        key: as_source(value, schemas.get(key, {}), language)
         for key, values in possible.items()
         for value in _first(values)
     }
 
 
-def _first(values: list[Any], told: Mapping[str, Any] | None = None) -> Iterator[Any]:
+def _first(values: list[Any], declared: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """One value of several, the choices inside it settled; nothing for an omission."""
-    found = [_settled(value) for value in values if value != ""]
-    schema = as_schema(told) if told else {}
-    allowed = [value for value in found if value is not None and is_valid(schema, value)]
-    if allowed or (found and "" not in values):
-        yield (allowed or found)[0]
+    settled = [_settled(value) for value in values if value != ""]
+    schema = as_schema(declared) if declared else {}
+    allowed = [value for value in settled if value is not None and is_valid(schema, value)]
+    if allowed or (settled and "" not in values):
+        yield (allowed or settled)[0]
 
 
 def _settled(value: Any) -> Any:
@@ -162,17 +162,17 @@ def _settled(value: Any) -> Any:
             for key, inner in value.items()
             for chosen in (_first(inner) if isinstance(inner, list) else [inner])
         }
-    return [_settled(each) for each in value] if isinstance(value, list) else value
+    return [_settled(item) for item in value] if isinstance(value, list) else value
 
 
-def as_source(value: Any, told: Mapping[str, Any], language: str) -> str:
+def as_source(value: Any, declared: Mapping[str, Any], language: str) -> str:
     """A value as Java or JavaScript source, as BFCL reads it back."""
-    kind = str(told.get("type", "any"))
-    items = told.get("items", {})
+    kind = str(declared.get("type", "any"))
+    items = declared.get("items", {})
     if isinstance(value, str) or KINDS.get(kind) == "string":
         return str(value)
     if isinstance(value, list):
-        inner = [_literal(each, str(items.get("type", "any")), language) for each in value]
+        inner = [_literal(item, str(items.get("type", "any")), language) for item in value]
         text = ", ".join(inner)
         if language == "javascript":
             return f"[{text}]"

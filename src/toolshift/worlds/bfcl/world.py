@@ -150,22 +150,24 @@ class BfclWorld(World):
         self.name = name
         self.left_out: dict[str, str] = {}
         self.entries = {category: self._read(category) for category in categories}
-        self.counts = {category: len(found) for category, found in self.entries.items()}
+        self.counts = {category: len(entries) for category, entries in self.entries.items()}
         self.kinds = {category: TaskKind(category, (), never) for category in categories}
-        used = {b for found in self.entries.values() for e in found for b in _backends(e.raw)}
-        self.tools = tuple(tool for each in sorted(used) for tool in _functions(each).values())
+        used = {b for entries in self.entries.values() for e in entries for b in _backends(e.raw)}
+        self.tools = tuple(
+            tool for backend in sorted(used) for tool in _functions(backend).values()
+        )
 
     def _read(self, category: str) -> list[Entry]:
         answers = wheel.answers(category)
-        found = []
+        entries = []
         for raw in wheel.entries(category):
             entry = Entry(raw, answers.get(raw["id"]))
             why = _unfit(entry)
             if why:
                 self.left_out[raw["id"]] = why
             else:
-                found.append(entry)
-        return found
+                entries.append(entry)
+        return entries
 
     def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
         """The clean scene of an entry; seed and pool only choose what shifts draw."""
@@ -177,8 +179,8 @@ class BfclWorld(World):
         own = copy(self)
         own.facts = task.facts
         lineage = f"{self.name}/{kind}/{pool}/{seed}/{size}/{index}"
-        told = [[tool.name, tool.description, tool.params] for tool in task.truth.tools]
-        content = [lineage, entry.raw["id"], wheel.version(), entry.answers, told]
+        shown = [[tool.name, tool.description, tool.params] for tool in task.truth.tools]
+        content = [lineage, entry.raw["id"], wheel.version(), entry.answers, shown]
         identity = blake2b(JSON.encode(content), digest_size=6).hexdigest()
         named = Task(self.name, kind, pool, seed, size, index, lineage, identity)
         truth = replace(task.truth, db=NoEntities(seed))
@@ -250,8 +252,12 @@ def _functions(backend: str) -> dict[str, Tool]:
     documents = wheel.documents(backend).values()
     stateless = wheel.part("bfcl_eval.constants.executable_backend_config").STATELESS_CLASSES
     raw = [
-        listed(each, as_schema(each["parameters"]), _reads(backend, each["name"], stateless))
-        for each in documents
+        listed(
+            document,
+            as_schema(document["parameters"]),
+            _reads(backend, document["name"], stateless),
+        )
+        for document in documents
     ]
     tools = from_mcp(raw).tools
     # A result that holds a list beside nothing else is still a record here.
@@ -266,12 +272,14 @@ def _reads(backend: str, name: str, stateless: Iterable[str]) -> bool:
 def _multi_turn(entry: Entry) -> Prepared:
     raw = entry.raw
     wanted = tuple(tuple(map(read_call, turn)) for turn in entry.answers)
-    functions = {name: tool for each in _backends(raw) for name, tool in _functions(each).items()}
+    functions = {
+        name: tool for backend in _backends(raw) for name, tool in _functions(backend).items()
+    }
     names = {name: [param.name for param in tool.params] for name, tool in functions.items()}
     calls = tuple(
-        Call(each.name, each.by_name(names[each.name]), turn)
+        Call(call.name, call.by_name(names[call.name]), turn)
         for turn, spoken in enumerate(wanted)
-        for each in spoken
+        for call in spoken
     )
     tools = tuple(_allowing(functions[name], calls) for name in functions)
     truth = BackendTruth(tools, {}, NoEntities(), raw, wanted)
@@ -307,7 +315,7 @@ def _allowing(tool: Tool, calls: Iterable[Call]) -> Tool:
     own = [call.arguments for call in calls if call.name == tool.name]
     schema = {"properties": {param.name: param.schema for param in tool.params}}
     known = schema["properties"]
-    if all(is_valid(known[key], value) for each in own for key, value in each.items()):
+    if all(is_valid(known[key], value) for arguments in own for key, value in arguments.items()):
         return tool
     opened = widened(schema, own)["properties"]
     return tool.with_(params=tuple(replace(p, schema=opened[p.name]) for p in tool.params))
@@ -315,11 +323,11 @@ def _allowing(tool: Tool, calls: Iterable[Call]) -> Tool:
 
 def _results(raw: Mapping[str, Any], wanted: Iterable[Iterable[Spoken]]) -> dict[int, Any]:
     """What each call of the ground truth returns, by its place."""
-    backends, found = Backends(raw), {}
+    backends, results = Backends(raw), {}
     for place, each in enumerate(call for turn in wanted for call in turn):
         text, made = backends.call(each.name, *each.positional, **each.named)
-        found[place] = as_result(each.name, text, made)
-    return found
+        results[place] = as_result(each.name, text, made)
+    return results
 
 
 # -- one turn ------------------------------------------------------------------------------------
@@ -330,20 +338,20 @@ def _single_turn(entry: Entry) -> Prepared:
     made = [] if answers is None else expected_calls(raw, answers)
     calls = tuple(Call(name, arguments) for name, arguments in made)
     language = language_of(raw).value
-    tools = from_mcp([_shown(each, language) for each in _distinct(raw["function"])]).tools
+    tools = from_mcp([_shown(function, language) for function in _distinct(raw["function"])]).tools
     tools = tuple(_allowing(tool, calls) for tool in tools)
-    said = [message["content"] for message in raw["question"][0]]
-    given = _given(raw, said[-1:], calls, "" if answers is not None else REFUSAL)
+    texts = [message["content"] for message in raw["question"][0]]
+    given = _given(raw, texts[-1:], calls, "" if answers is not None else REFUSAL)
     outcome = Outcome((("calls", EXPECTED),), calls_alone=True)
     if answers is None:
         outcome = Outcome((), refusal=REFUSAL, witness=(), calls_alone=True)
     truth = CallsTruth(tools, {}, NoEntities(), raw, answers)
-    return _task(given, truth, outcome, {}, {}, said[0] if len(said) > 1 else SYSTEM)
+    return _task(given, truth, outcome, {}, {}, texts[0] if len(texts) > 1 else SYSTEM)
 
 
 def _distinct(functions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The functions, one of each name: some entries list one twice."""
-    return list({shown_name(each["name"]): each for each in functions}.values())
+    return list({shown_name(function["name"]): function for function in functions}.values())
 
 
 def _shown(document: Mapping[str, Any], language: str) -> dict[str, Any]:
@@ -377,8 +385,8 @@ def _task(
 ) -> Prepared:
     """The task of an entry, its values traced to what is said and what comes back."""
     by_name = truth.by_name
-    origins = trace(given, by_name, {place: each.data for place, each in results.items()})
-    failing = frozenset(place for place, each in results.items() if not each.ok)
+    origins = trace(given, by_name, {place: result.data for place, result in results.items()})
+    failing = frozenset(place for place, result in results.items() if not result.ok)
     asks = tuple(
         Ask(
             text,
@@ -392,5 +400,5 @@ def _task(
         for turn, text in enumerate(given.asks)
     )
     facts = {slot: as_fact(slot) for goal in origins.goals for slot in goal}
-    records = any(each.ok and each.form != "text" for each in results.values())
+    records = any(result.ok and result.form != "text" for result in results.values())
     return Prepared(given, truth, outcome, asks, facts, system, layers, records)

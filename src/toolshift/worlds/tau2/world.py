@@ -103,15 +103,15 @@ class EnvironmentUpstream:
     def request_over(self, attempts: int) -> None:
         """Judges the end."""
         self._over = True
-        found = checks(self.truth, self._environment, self._made)
-        self.effects += [(name, EXPECTED if held else "not as expected") for name, held in found]
+        outcomes = checks(self.truth, self._environment, self._made)
+        self.effects += [(name, EXPECTED if held else "not as expected") for name, held in outcomes]
 
     def close(self) -> None:
         """Ends the episode; where it was broken off, what it changed must be of its path."""
         if self._over or not self._made:
             return
         mine = _hashes(self._environment)
-        if all(_hashes(each) != mine for each in _path(self.truth.domain, self.truth.task)):
+        if all(_hashes(state) != mine for state in _path(self.truth.domain, self.truth.task)):
             self.effects.append(("DB", "other changes were made"))
 
 
@@ -131,30 +131,30 @@ def _as_result(name: str, answer: Any) -> Result:
 def basis_of(task: Any) -> list[str]:
     """What the reward of a task is based on that can be checked without a model."""
     criteria = task.evaluation_criteria
-    basis = {each.value for each in criteria.reward_basis} if criteria else set()
-    return [each for each in ("DB", "ENV_ASSERTION", "ACTION") if each in basis]
+    basis = {part.value for part in criteria.reward_basis} if criteria else set()
+    return [part for part in ("DB", "ENV_ASSERTION", "ACTION") if part in basis]
 
 
 def checks(truth: EnvironmentTruth, environment: Any, made: list[Any]) -> list[tuple[str, bool]]:
     """What tau2-bench checks of an end without a model, and whether it holds."""
     criteria, basis = truth.task.evaluation_criteria, basis_of(truth.task)
-    found = []
+    outcomes = []
     if "DB" in basis:
-        found.append(("DB", _hashes(environment) == _right_hashes(truth.domain, truth.task.id)))
+        outcomes.append(("DB", _hashes(environment) == _right_hashes(truth.domain, truth.task.id)))
     if "ENV_ASSERTION" in basis:
-        held = [_asserted(environment, each) for each in criteria.env_assertions or ()]
-        found.append(("ENV_ASSERTION", all(held)))
+        held = [_asserted(environment, assertion) for assertion in criteria.env_assertions or ()]
+        outcomes.append(("ENV_ASSERTION", all(held)))
     if "ACTION" in basis:
         matched = [
-            any(each.compare_with_tool_call(call) for call in made)
-            for each in criteria.actions or ()
+            any(action.compare_with_tool_call(call) for call in made)
+            for action in criteria.actions or ()
         ]
-        found.append(("ACTION", all(matched)))
-    return found
+        outcomes.append(("ACTION", all(matched)))
+    return outcomes
 
 
-def _value(each: Any) -> str:
-    return str(each.value)
+def _value(criterion: Any) -> str:
+    return str(criterion.value)
 
 
 def _asserted(environment: Any, assertion: Any) -> bool:
@@ -174,10 +174,10 @@ def _path(domain: Domain, task: Any) -> Iterator[Any]:
     right = package.environment(domain.name, task, domain.tickets)
     yield right
     message = package.part("tau2.data_model.message")
-    for place, each in enumerate(task.evaluation_criteria.actions or ()):
+    for place, action in enumerate(task.evaluation_criteria.actions or ()):
         right.get_response(
             message.ToolCall(
-                id=str(place), name=each.name, arguments=each.arguments, requestor="assistant"
+                id=str(place), name=action.name, arguments=action.arguments, requestor="assistant"
             )
         )
         yield right
@@ -186,7 +186,7 @@ def _path(domain: Domain, task: Any) -> Iterator[Any]:
 @lru_cache(maxsize=4096)
 def _right_hashes(domain: Domain, id: str) -> tuple[Any, ...]:
     """The hashes of the databases after the expected calls of a task."""
-    task = next(each for each in package.tasks(domain.name) if each.id == id)
+    task = next(known for known in package.tasks(domain.name) if known.id == id)
     *_, end = _path(domain, task)
     return _hashes(end)
 
@@ -238,7 +238,7 @@ class TauWorld(World):
                 self.left_out[task.id] = why
             else:
                 self.given.setdefault(_kind(task, name), []).append(task)
-        self.counts = {kind: len(those) for kind, those in self.given.items()}
+        self.counts = {kind: len(tasks) for kind, tasks in self.given.items()}
         self.kinds = {kind: TaskKind(kind, (), never) for kind in self.given}
 
     def _unfit(self, task: Any) -> str:
@@ -246,7 +246,7 @@ class TauWorld(World):
         criteria = task.evaluation_criteria
         basis, start = basis_of(task), task.initial_state
         asserted = "ENV_ASSERTION" in basis
-        said: dict[str, Callable[[], bool]] = {
+        reasons: dict[str, Callable[[], bool]] = {
             "it begins in the middle of a conversation": lambda: bool(
                 start and start.message_history
             ),
@@ -258,7 +258,7 @@ class TauWorld(World):
                 criteria.communicate_info and "COMMUNICATE" in map(_value, criteria.reward_basis)
             ),
             "its expected calls are not all among the tools": lambda: any(
-                each.name not in self._tools for each in criteria.actions or ()
+                action.name not in self._tools for action in criteria.actions or ()
             ),
             "doing nothing would pass": lambda: (
                 self._holds(task, ()) if asserted else not self._needs_calls(task)
@@ -267,52 +267,52 @@ class TauWorld(World):
                 asserted and not self._holds(task, criteria.actions or ())
             ),
         }
-        return next((why for why, is_so in said.items() if is_so()), "")
+        return next((why for why, is_so in reasons.items() if is_so()), "")
 
     def _needs_calls(self, task: Any) -> bool:
         """Whether the checks want a call made, where the state alone does not say so."""
         actions = task.evaluation_criteria.actions or ()
         if "ACTION" in basis_of(task):
             return bool(actions)
-        return any(self._tools[each.name].effect == "write" for each in actions)
+        return any(self._tools[action.name].effect == "write" for action in actions)
 
     def _holds(self, task: Any, actions: Any) -> bool:
         """Whether the checks of a task hold after some calls."""
         made = EnvironmentUpstream(
             EnvironmentTruth(self.tools, {}, NoEntities(), task, self.domain)
         )
-        for each in actions:
-            made.call(each.name, each.arguments)
+        for call in actions:
+            made.call(call.name, call.arguments)
         made.request_over(len(actions))
         return all(held == EXPECTED for _, held in made.effects)
 
     def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
         """The clean scene of a task; seed and pool only choose what shifts draw."""
-        those = self.given[kind]
-        if index >= len(those):
-            raise UsageError(f"world {self.name} has {len(those)} tasks of kind {kind}")
-        task = those[index]
+        tasks = self.given[kind]
+        if index >= len(tasks):
+            raise UsageError(f"world {self.name} has {len(tasks)} tasks of kind {kind}")
+        task = tasks[index]
         truth = EnvironmentTruth(self.tools, {}, NoEntities(seed), task, self.domain)
         calls = tuple(
-            Call(each.name, each.arguments) for each in task.evaluation_criteria.actions or ()
+            Call(action.name, action.arguments) for action in task.evaluation_criteria.actions or ()
         )
         given = Given(task.id, kind, (_request(task, self.domain),), (), calls, Check(), (), ())
         upstream = truth.open()
         results = {
-            n: upstream.call(each.name, dict(each.arguments)) for n, each in enumerate(calls)
+            n: upstream.call(call.name, dict(call.arguments)) for n, call in enumerate(calls)
         }
-        origins = trace(given, truth.by_name, {n: each.data for n, each in results.items()})
-        failing = frozenset(n for n, each in results.items() if not each.ok)
+        origins = trace(given, truth.by_name, {n: result.data for n, result in results.items()})
+        failing = frozenset(n for n, result in results.items() if not result.ok)
         walk = ScriptedSolution(given, 0, truth.by_name, origins.links, origins.slots, failing)
         ask = Ask(given.asks[0], origins.goals[0], walk, None, scripted=True)
         own = copy(self)
         own.facts = {slot: as_fact(slot) for slot in origins.goals[0]}
         lineage = f"{self.name}/{kind}/{pool}/{seed}/{size}/{index}"
-        told = [[tool.name, tool.description, tool.params] for tool in self.tools]
-        content = [lineage, self.system, task.model_dump(mode="json"), told]
+        shown = [[tool.name, tool.description, tool.params] for tool in self.tools]
+        content = [lineage, self.system, task.model_dump(mode="json"), shown]
         identity = blake2b(JSON.encode(content), digest_size=6).hexdigest()
         named = Task(self.name, kind, pool, seed, size, index, lineage, identity)
-        outcome = Outcome(tuple((each, EXPECTED) for each in basis_of(task)), calls_alone=True)
+        outcome = Outcome(tuple((part, EXPECTED) for part in basis_of(task)), calls_alone=True)
         return TauScene(named, own, truth, (ask,), outcome, self.system, rehearse, expected=calls)
 
 
@@ -339,27 +339,27 @@ def _plain(schema: Any) -> Any:
     if isinstance(schema, dict):
         kept = {k: v for k, v in schema.items() if k != "title" or not isinstance(v, str)}
         return {key: _plain(value) for key, value in kept.items()}
-    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
+    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _kind(task: Any, name: str) -> str:
     """The group that a task belongs to: the issue that its id begins with, or the domain."""
-    found = re.match(r"\[(\w+)\]", task.id)
-    return found[1] if found else name.partition(":")[2]
+    match = re.match(r"\[(\w+)\]", task.id)
+    return match[1] if match else name.partition(":")[2]
 
 
 def _request(task: Any, domain: Domain) -> str:
     """What the user says: the ticket, or all that a model would have been told to act by."""
     if domain.tickets:
         return str(task.ticket)
-    told = task.user_scenario.instructions
-    if isinstance(told, str):
-        return f"{CASE}\n\n{told}"
+    instructions = task.user_scenario.instructions
+    if isinstance(instructions, str):
+        return f"{CASE}\n\n{instructions}"
     parts = (
-        ("Why the customer calls", told.reason_for_call),
-        ("What the customer knows", told.known_info),
-        ("What the customer does not know", told.unknown_info),
-        ("How the customer decides", told.task_instructions),
+        ("Why the customer calls", instructions.reason_for_call),
+        ("What the customer knows", instructions.known_info),
+        ("What the customer does not know", instructions.unknown_info),
+        ("How the customer decides", instructions.task_instructions),
     )
     return "\n\n".join([CASE, *(f"{title}: {text}" for title, text in parts if text)])
 

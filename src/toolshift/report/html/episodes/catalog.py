@@ -60,13 +60,13 @@ class Catalog:
     def __init__(self, folders: Sequence[RunFolder]) -> None:
         self.folders = folders
         self.cells = [folder.cells for folder in folders]
-        cells = [cell for those in self.cells for cell in those.values()]
+        cells = [cell for by_id in self.cells for cell in by_id.values()]
         self.agents = _places(a["name"] for f in folders for a in f.manifest.agents)
         self.tasks = _places(cell.lineage for cell in cells)
         self._ids = {
             cell.lineage: name
-            for folder, those in zip(folders, self.cells, strict=True)
-            for cell in those.values()
+            for folder, by_id in zip(folders, self.cells, strict=True)
+            for cell in by_id.values()
             if (name := folder.task_id(cell))
         }
         self.stacks = _places(sorted({cell.stack for cell in cells}))
@@ -75,8 +75,8 @@ class Catalog:
             cell: [self.tasks[cell.lineage], self.stacks[cell.stack], cell.trial] for cell in cells
         }
         self._clean = [
-            {(cell.lineage, cell.trial): cell for cell in those.values() if not cell.shifts}
-            for those in self.cells
+            {(cell.lineage, cell.trial): cell for cell in by_id.values() if not cell.shifts}
+            for by_id in self.cells
         ]
 
     def row(self, run: int, record: Record | Head) -> Row | None:
@@ -89,8 +89,8 @@ class Catalog:
     def rows(self) -> list[Row]:
         """All finished episodes, run by run."""
         runs = range(len(self.folders))
-        found = (self.row(run, record) for run in runs for record in self.folders[run].records())
-        return [row for row in found if row is not None]
+        rows = (self.row(run, record) for run in runs for record in self.folders[run].records())
+        return [row for row in rows if row is not None]
 
     def scene(self, row: Row) -> tuple[Scene | None, Shown | None, str]:
         """The scene of a row, what was shown at its start, and why that is not all there is."""
@@ -99,11 +99,11 @@ class Catalog:
             scene = folder.scene(row.cell)
             return scene, shown_in(scene), ""
         except (UsageError, NotApplicable) as why:
-            said = str(why)
+            reason = str(why)
         try:
-            return None, folder.own.shown(row.cell), said
+            return None, folder.own.shown(row.cell), reason
         except (UsageError, NotApplicable):
-            return None, None, said
+            return None, None, reason
 
     def clean_cell(self, run: int, cell: Cell) -> Cell | None:
         """The clean scene of the same task and trial; None for a clean one, or where none is."""
@@ -122,7 +122,7 @@ class Catalog:
 
     def lists(self) -> dict[str, Any]:
         """The lists, for the page."""
-        stacks = {cell.stack: cell for those in self.cells for cell in those.values()}
+        stacks = {cell.stack: cell for by_id in self.cells for cell in by_id.values()}
         return {
             "runs": [folder.path.resolve().name for folder in self.folders],
             "agents": list(self.agents),
@@ -141,7 +141,7 @@ class Catalog:
     @cached_property
     def _several(self) -> bool:
         """Whether the tasks are of several seeds, so that their names need the seed."""
-        return len({cell.seed for those in self.cells for cell in those.values()}) > 1
+        return len({cell.seed for by_id in self.cells for cell in by_id.values()}) > 1
 
 
 def _places(names: Iterable[str]) -> dict[str, int]:
@@ -152,10 +152,10 @@ def _about(cell: Cell) -> dict[str, Any]:
     """A stack of shifts: its name, tier, severities, and what each shift does."""
     return {
         "name": cell.stack,
-        "shifts": [each.shift for each in cell.shifts],
-        "severities": [each.severity for each in cell.shifts],
+        "shifts": [applied.shift for applied in cell.shifts],
+        "severities": [applied.severity for applied in cell.shifts],
         "tier": _tier(cell),
-        "about": [text for each in cell.shifts for text in _summary(each.shift)],
+        "about": [text for applied in cell.shifts for text in _summary(applied.shift)],
     }
 
 
