@@ -376,7 +376,7 @@ def test_tools_lost_by_the_chat_template_are_noticed(server: ScriptedServer) -> 
         agent_of(server).reply(TURN)
 
 
-def test_a_call_that_the_server_left_in_the_text_is_read_and_noticed(server: ScriptedServer) -> None:
+def test_a_call_that_the_server_left_in_the_text_is_read(server: ScriptedServer) -> None:
     left = '<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>'
     server.script = [good(left)]
     with pytest.warns(UserWarning, match="writes its tool calls as text"):
