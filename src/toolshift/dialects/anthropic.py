@@ -49,7 +49,7 @@ class Anthropic:
     answers = "message of Anthropic's"
     path = "/messages"
     home = "https://api.anthropic.com/v1"
-    temperature = None  # today's models take none
+    temperature: float | None = None  # today's models take none
     variables: Variables = (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
@@ -327,7 +327,7 @@ def _of_user(message: Message) -> Body:
     role, content = message.get("role"), message.get("content")
     outer = {k: v for k, v in (wire.get("message") or {}).items() if k != "content"}
     outer = outer or {"role": "user"}
-    blocks = wire.get("blocks")
+    blocks: Any = wire.get("blocks")
     if role == "tool":
         return {**outer, "content": [_write_result(message, blocks[0] if blocks else None)]}
     if wire and blocks is None:
