@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 import anyio
 from mcp import StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -40,6 +41,7 @@ from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolshift.core.errors import UsageError
 from toolshift.core.text import is_count, visible
+from toolshift.interop.server import Server, address_name
 
 Streams = tuple[Any, Any]
 MAX_PAGES = 1000
@@ -79,6 +81,8 @@ class Target:
         env: variables beside, or in place of, those that it inherits.
         errors: where the command's standard error goes; None leaves it to ours.
         transport: an MCP transport, in place of both.
+        sse: the server at `url` speaks the older transport, HTTP with server-sent events.
+        origin: how messages call it, where that is not its program or address.
     """
 
     command: tuple[str, ...] = ()
@@ -88,11 +92,28 @@ class Target:
     env: Mapping[str, str] = field(default_factory=dict)
     errors: TextIO | None = None
     transport: Any = None
+    sse: bool = False
+    origin: str = ""
+
+    @classmethod
+    def of(cls, server: Server) -> Target:
+        """The target that a server is."""
+        return cls(
+            command=server.command,
+            url=server.url,
+            headers=server.headers,
+            cwd=server.cwd,
+            env=server.env,
+            sse=server.sse,
+            origin=server.origin if "#" in server.origin else "",
+        )
 
     @property
     def name(self) -> str:
         """How messages call it; never with its arguments, which may hold secrets."""
-        return self.command[0] if self.command else self.url.split("?")[0] or "the server"
+        if self.origin:
+            return self.origin
+        return self.command[0] if self.command else address_name(self.url) or "the server"
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
@@ -103,6 +124,8 @@ class Target:
     def _transport(self) -> Any:
         if self.transport is not None:
             return self.transport
+        if self.url and self.sse:
+            return sse_client(self.url, dict(self.headers))
         if self.url:
             client = create_mcp_http_client(headers=dict(self.headers))
             return _closing(
@@ -110,7 +133,10 @@ class Target:
                 streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_EVENT),
             )
         program, *arguments = self.command
-        if shutil.which(program) is None:
+        beside = self.cwd is not None and os.path.dirname(
+            program
+        )  # relative to where it is started
+        if shutil.which(os.path.join(self.cwd or "", program) if beside else program) is None:
             raise UsageError(f"cannot start the server: there is no program {program!r}")
         parameters = StdioServerParameters(
             command=program,
