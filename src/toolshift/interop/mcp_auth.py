@@ -307,23 +307,10 @@ def log_in(
     issuer: str = "",
     port: int = 0,
 ) -> str:
-    """Logs in at a server, and keeps the login; returns where, "" where none was asked for.
+    """Logs in at a server by asking it (`look`), and keeps the login; returns where, in words.
 
-    Args:
-        server: with an address.
-        look: asks the server for something with the login.
-        scope: what is asked for beside what the server names.
-        client_id: of a client that is registered already; "" registers one.
-        secret_in: the variable of the environment that has the secret of that client.
-        issuer: the authorization server to which the secret may go. With it no person is asked:
-            the client logs in for itself (client credentials).
-        port: of the redirect; 0 for a free one.
-
-    Returns:
-        In words, where the login is kept.
-
-    Raises:
-        UsageError: where there is no login to be had.
+    It is "" where the server asked for none. `secret_in` is the variable that has the secret of the
+    client; with `issuer`, the only place that the secret may go to, no person is asked.
     """
     parts = urlsplit(server.url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
