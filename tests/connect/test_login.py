@@ -74,6 +74,7 @@ def test_every_command_uses_a_login(toolshift: Run, server: Secured, tmp_path: P
     for words in (
         ("lock", url),
         ("verify", "toolshift.lock"),
+        ("lock", f"{url}?view=all", "--out", "query.lock"),
         ("lock", ".mcp.json#far", "--out", "named.lock"),
         ("verify", "named.lock"),
         ("proxy", "--dry-run", url),

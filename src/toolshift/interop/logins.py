@@ -108,7 +108,8 @@ def forget_login(url: str) -> bool:
 
 
 def _key(url: str) -> str:
-    return url.rstrip("/")
+    """A login is at an address, without its query: messages name it so."""
+    return address_name(url).rstrip("/")
 
 
 def _file(url: str) -> Path:
