@@ -196,6 +196,43 @@ def test_a_program_that_breaks_has_failed_itself(code: str, words: list[str]) ->
         assert word in record.steps[-1].said
 
 
+def test_a_program_can_say_that_what_it_needs_is_out_of_order() -> None:
+    record = run_code("import sys; print('the model is down', file=sys.stderr); sys.exit(75)")
+    grade = record.grade
+    assert (record.end, grade.void, grade.cause) == ("infrastructure", True, "own_outage")
+    assert not grade.excused
+    assert "exit code 75" in record.steps[-1].said
+    assert "the model is down" in record.steps[-1].said
+
+
+def test_saying_so_where_it_would_fail_wins_nothing(tmp_path: Path) -> None:
+    choosy = """
+import json, os, sys
+
+plan = json.load(open(sys.argv[1]))
+answer = plan.get(os.environ["TOOLSHIFT_TASK"])
+if answer is None:
+    sys.exit(int(sys.argv[2]))
+print(answer)
+"""
+    tasks = {**SMALL, "kinds": ["hours"], "tasks": 3}
+    chosen = select(Selection(**{**tasks, "worlds": ("poi",), "kinds": ("hours",), "shifts": ()}))
+    cells = [cell for cell in make_plan(chosen).cells if not cell.shifts]
+    known = build(cells[0])
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({known.asks[0].text: str(known.asks[0].expected)}))
+    program = write(tmp_path / "choosy.py", choosy)
+    reports = {
+        code: evaluate(f"command:{command(program, plan, str(code))}", **tasks).agents[0]
+        for code in (1, 75)
+    }
+    fails, voids = reports[1].clean, reports[75].clean
+    assert voids.void_kinds == {"own_outage": 2}
+    assert voids.stated.estimate == fails.accuracy.estimate < voids.accuracy.estimate
+    assert voids.void_matters
+    assert "as failures" in " ".join(reports[75].diagnosis)
+
+
 def test_a_program_that_never_works_stops_the_run_with_its_complaint() -> None:
     broken = coded("raise OSError('no model is here')")
     with pytest.raises(UsageError, match="no model is here"):

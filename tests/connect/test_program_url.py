@@ -111,6 +111,7 @@ def test_replies_are_read(reply: tuple[int, Any], end: str, words: str) -> None:
     assert record.end == end
     assert words in record.steps[-1].said
     assert record.grade.void is (end == "infrastructure")
+    assert not record.grade.excused  # a server, too, can say so at will
 
 
 def test_what_cannot_be_reached_is_infrastructure_and_a_wrong_address_a_usage_error() -> None:

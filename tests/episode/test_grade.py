@@ -11,7 +11,7 @@ import pytest
 
 from toolshift.core.scene import Outcome, Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED
+from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED, OWN_OUTAGE
 from toolshift.episode.draw import make_scene
 from toolshift.episode.grade import Grade, exploration, regrade
 from toolshift.episode.grading_rules import is_decisive
@@ -213,6 +213,14 @@ def test_a_failed_endpoint_is_void() -> None:
     failure = Step("failure", 1, said="no answer", ok=False)
     verdict = regrade(BOOKING, [failure], "infrastructure")
     assert (verdict.passed, verdict.void, verdict.cause) == (False, True, "infrastructure")
+
+
+def test_an_outage_that_only_the_agent_tells_of_is_void_and_not_excused() -> None:
+    own = Step("failure", 1, name=OWN_OUTAGE, said="exit code 75", ok=False)
+    verdict = regrade(BOOKING, [own], "infrastructure")
+    assert (verdict.void, verdict.cause, verdict.excused) == (True, OWN_OUTAGE, False)
+    failure = Step("failure", 1, said="HTTP 503", ok=False)
+    assert regrade(BOOKING, [failure], "infrastructure").excused
 
 
 def test_a_crash_is_not_void() -> None:

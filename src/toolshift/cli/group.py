@@ -124,6 +124,11 @@ SECTIONS = {
             "Show a real MCP server to any MCP client through shifts.",
             "connect",
         ),
+        "login": Entry(
+            "toolshift.cli.login:login",
+            "Log in at a server with OAuth, and keep the login for other commands.",
+            "connect",
+        ),
         "model-proxy": Entry(
             "toolshift.cli.model_proxy:model_proxy",
             "Shift the tools of an agent between it and its model.",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from toolshift.cli.options import AsJson, say_unread
+from toolshift.cli.options import AsJson, Headers, headers_of, say_unread
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
@@ -24,6 +24,7 @@ class LockOptions:
 
     sources: Annotated[tuple[str, ...], argument(metavar="SOURCE...")]
     out: Annotated[Path, option(help="The lock file.")] = LOCK_FILE
+    headers: Headers = ()
     as_json: AsJson = False
 
 
@@ -32,17 +33,19 @@ class LockOptions:
 def lock(options: LockOptions) -> None:
     """Record what an agent's tools look like: names, schemas, descriptions and a hash of each.
 
-    SOURCE: an MCP server (mcp:COMMAND, or its http address), an OpenAPI 3 document, a list of tools
-    as JSON or YAML, a trace of the proxy, conversations with tools or OpenTelemetry spans (.jsonl),
-    or a run folder. Commit the lock; `toolshift verify` compares it.
+    SOURCE: an MCP server (mcp:COMMAND, its http address, or FILE#NAME for one in the file of an MCP
+    client, such as .mcp.json#github), an OpenAPI 3 document, a list of tools as JSON or YAML, a
+    trace of the proxy, conversations with tools or OpenTelemetry spans (.jsonl), or a run folder.
+    Commit the lock; `toolshift verify` compares it.
 
     \b
     toolshift lock 'mcp:npx -y my-server@1'
+    toolshift lock .mcp.json#github
     toolshift lock tools.json openapi.yaml --out tools.lock
 
     Exit codes: 0 locked, 2 could not lock: a source cannot be read, or no tool was found in it.
     """
-    side = read_sources(options.sources)
+    side = read_sources(options.sources, headers_of(options.headers))
     made = lock_side(side)
     write_lock(options.out, made)
     say_unread(side.unread)

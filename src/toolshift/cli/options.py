@@ -20,6 +20,9 @@ from toolshift.lm.device import DEVICE, DEVICES
 from toolshift.runs.pool import Executor
 from toolshift.runs.suite import Selection
 
+VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
+"""A variable of the environment in the value of a header: `${NAME}` or `$NAME`."""
+
 
 def say_unread(intakes: Iterable[Intake]) -> None:
     """Says on standard error what could not be read of inputs, where that is anything."""
@@ -39,24 +42,48 @@ def _to_children(variable: str) -> Callable[..., None]:
 
 def header_of(text: str, option: str) -> tuple[str, str]:
     """The name and the value of a header, with variables of the environment."""
+    name, value = named_header(text, option)
+    return name, with_variables(value, f"{option} {name}").strip()
+
+
+def named_header(text: str, option: str) -> tuple[str, str]:
+    """The name and the value of a header, as they are written."""
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
         raise UsageError(f"{option}: write it as 'Name: value'")
-    return name.strip(), with_variables(value, f"{option} {name}").strip()
+    return name.strip(), value.strip()
+
+
+def headers_of(texts: Iterable[str]) -> dict[str, str]:
+    """The headers of `--header`."""
+    return dict(header_of(each, "--header") for each in texts)
 
 
 def with_variables(text: str, option: str) -> str:
-    """A text in which each `$NAME` is what the environment has under that name."""
-    missing = [one for one in re.findall(r"\$(\w+)", text) if one not in os.environ]
-    if missing:
-        raise UsageError(f"{option}: the environment has no {missing[0]}")
-    return re.sub(r"\$(\w+)", lambda one: os.environ[one[1]], text)
+    """A text in which each `${NAME}` or `$NAME` is what the environment has under that name."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        if name not in os.environ:
+            raise UsageError(f"{option}: the environment has no {name}")
+        return os.environ[name]
+
+    return re.sub(VARIABLE, value, text)
 
 
 # -- options that several commands have ----------------------------------------------------------
 
 AsJson = Annotated[bool, option("--json", help="Print JSON instead of tables.")]
 as_json = field_option("as_json", AsJson, False)
+
+Headers = Annotated[
+    tuple[str, ...],
+    option(
+        "--header",
+        metavar="'NAME: VALUE'",
+        help="Header for the http address; ${VAR} is read from the environment; repeat.",
+    ),
+]
 
 JudgeModel = Annotated[
     str,

@@ -20,7 +20,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from toolshift.cli.group import say_moved
-from toolshift.cli.options import AsJson, Wordings, header_of
+from toolshift.cli.options import AsJson, Headers, Wordings, headers_of
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
@@ -36,12 +36,13 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Tool
 from toolshift.drift.lock import read_lock
+from toolshift.interop.client_files import server_of
 from toolshift.interop.mcp_client import Target
 from toolshift.interop.mcp_results import texts_of
+from toolshift.interop.server import Server, address_name, command_name
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.release.inputs import COMMAND, command_of
 
 MAX_LINES, MAX_WIDTH = 14, 160
 """How much of a result a dry run prints."""
@@ -52,10 +53,10 @@ class ProxyOptions:
     """What `toolshift proxy` is asked for.
 
     Attributes:
-        server: the real server, as `mcp:COMMAND` or by its http address; or, as it was written
-            before, its program and arguments.
+        server: the real server, as `mcp:COMMAND`, by its http address or as `FILE#NAME`; or, as it
+            was written before, its program and arguments.
         upstream_url: its address, as it was written before.
-        headers: "Name: value" for the address; `$NAME` in the value is read from the environment.
+        headers: "Name: value" for the address; `${NAME}` is read from the environment.
         shifts: `a:2+b:1`.
         needed: the tools that the agent needs, where the user has said so.
         skip: leave out what is not applicable.
@@ -73,9 +74,7 @@ class ProxyOptions:
 
     server: Annotated[tuple[str, ...], argument(metavar="SERVER")] = ()
     upstream_url: Annotated[str | None, option(hidden=True)] = None
-    headers: Annotated[
-        tuple[str, ...], option("--header", help="'Name: value' for it; $VAR is read.")
-    ] = ()
+    headers: Headers = ()
     shifts: Annotated[
         tuple[str, ...], option("--shift", metavar="NAME[:SEV][+NAME[:SEV]]", help="Shift; repeat.")
     ] = ()
@@ -153,7 +152,8 @@ class ProxyOptions:
 def proxy(options: ProxyOptions) -> None:
     """Show a real MCP server to any MCP client through shifts.
 
-    SERVER is mcp:COMMAND, which is started, or the http address of one that runs.
+    SERVER is mcp:COMMAND, which is started, the http address of one that runs, or FILE#NAME for one
+    in the file of an MCP client, such as .mcp.json#github.
 
     \b
     toolshift proxy --shift semantic_rename:2 --shift format_drift:1 \\
@@ -209,32 +209,24 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
 
 
 def _target(options: ProxyOptions) -> Target:
-    command, url = _server(options)
-    if options.headers and not url:
-        raise UsageError("--header goes with the http address of a server")
-    headers = dict(header_of(one, "--header") for one in options.headers)
-    return Target(command=command, url=url, headers=headers)
+    return Target.of(_server(options).given(headers_of(options.headers)))
 
 
-def _server(options: ProxyOptions) -> tuple[tuple[str, ...], str]:
-    """The command of the real server, or its address, in the old forms too."""
+def _server(options: ProxyOptions) -> Server:
+    """The real server, in the old forms too."""
     words, url = options.server, options.upstream_url
-    if bool(words) == bool(url) or (len(words) > 1 and _is_server(words[0])):
-        raise UsageError("say which server: one 'mcp:COMMAND', or one http address")
+    named = server_of(words[0]) if words else None
+    if bool(words) == bool(url) or (len(words) > 1 and named is not None):
+        raise UsageError("say which server: one 'mcp:COMMAND', one http address, or one FILE#NAME")
     if url:
         if not re.match(r"https?://[^/]+", url):
             raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
         say_moved("proxy --upstream-url URL", "`toolshift proxy URL`")
-        return (), url
-    if not _is_server(words[0]):
-        say_moved("proxy -- COMMAND", "`toolshift proxy 'mcp:COMMAND'`")
-        return words, ""
-    return ((), words[0]) if words[0].startswith("http") else (command_of(words[0]), "")
-
-
-def _is_server(word: str) -> bool:
-    """Whether a server is named as all commands name one."""
-    return word.startswith((COMMAND, "http://", "https://"))
+        return Server(address_name(url), url=url)
+    if named is not None:
+        return named
+    say_moved("proxy -- COMMAND", "`toolshift proxy 'mcp:COMMAND'`")
+    return Server(command_name(words), words)
 
 
 # -- serving -----------------------------------------------------------------------------------

@@ -18,8 +18,10 @@ from toolshift.cli.options import (
     AgentWorkers,
     AsJson,
     Concurrency,
+    Headers,
     ModelOptions,
     Selected,
+    headers_of,
     say_unread,
 )
 from toolshift.cli.parameters import argument, option, options_struct
@@ -45,6 +47,7 @@ from toolshift.drift.other_locks import HashLock
 from toolshift.drift.sarif import sarif
 from toolshift.drift.schemas import SEVERITIES
 from toolshift.drift.sources import Calls, calls_of, read_sources
+from toolshift.interop.client_files import file_of
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -62,6 +65,7 @@ class VerifyOptions:
         sources: of the tools as they are; what was locked where empty.
         calls: the file or run with the calls that the agent made; may be "".
         fail_on: what counts as drift: a severity and those above it, or recorded calls that break.
+        headers: "Name: value" for the http address among the sources.
         sarif: the SARIF file to write; None writes no file.
         agents: specs of agents to run under the drift.
         out: the folder of their run; a new one where None.
@@ -84,6 +88,7 @@ class VerifyOptions:
             "recorded calls that break. New texts that may instruct the model always count."
         ),
     ] = "harmless"
+    headers: Headers = ()
     sarif: Annotated[Path | None, option(help="Write SARIF 2.1.0 to this file.")] = None
     agents: Annotated[
         tuple[str, ...], option("--agent", help="Run this agent under the drift; repeat.")
@@ -134,7 +139,8 @@ def verify(options: VerifyOptions) -> None:
             f"{known.origin} holds only hashes: with --calls or --agent, make a lock with "
             "`toolshift lock`"
         )
-    now = read_sources(options.sources or [_origin(known, options.lock)])
+    sources = options.sources or [_origin(known, options.lock)]
+    now = read_sources(sources, headers_of(options.headers))
     if isinstance(known, Lock):
         known = known.beside(now.tools, now.kind)
     calls = calls_of(options.calls) if options.calls else None
@@ -209,6 +215,9 @@ def _elsewhere(report: DriftReport) -> str:
 def _origin(lock: Lock | HashLock, path: Path) -> str:
     """The source that was locked, where the lock can name it whole."""
     beside = path.parent / lock.origin
+    file = file_of(str(beside))
+    if file is not None and file.is_file():
+        return str(beside)
     if lock.origin.startswith(("http://", "https://")) and ", " not in lock.origin:
         return lock.origin
     if beside.exists() and lock.origin:

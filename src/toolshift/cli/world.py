@@ -14,16 +14,17 @@ import click
 import msgspec
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import ModelOptions
+from toolshift.cli.options import VARIABLE, Headers, ModelOptions, named_header
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable
 from toolshift.core.terminal import progress, say
+from toolshift.interop.client_files import server_of
+from toolshift.interop.server import ADDRESS, COMMAND, command_of
 from toolshift.runs.own_checking import let_play
-from toolshift.shifts.release.inputs import COMMAND, command_of
 from toolshift.worlds.own import load
-from toolshift.worlds.own.file import SYSTEM, WorldFile
+from toolshift.worlds.own.file import SOURCES, SYSTEM, WorldFile
 from toolshift.worlds.own.world import find_source
 
 PYTHON = "python:"
@@ -79,6 +80,26 @@ class InitOptions:
 
     sources: Annotated[tuple[str, ...], argument(metavar="SOURCE")]
     out: Annotated[Path, option(help="The file to write.")]
+    headers: Headers = ()
+
+    def tools(self) -> dict[str, Any]:
+        """Where the tools come from, and the headers of the server, as the file has both."""
+        source = self.source()
+        if not self.headers:
+            return dict(source)
+        kind = next(iter(source))
+        if "headers" not in SOURCES[kind]:
+            raise UsageError(f"--header goes with the address of a server, and not with {kind}")
+        headers = dict(named_header(each, "--header") for each in self.headers)
+        for name, value in headers.items():
+            if not re.search(VARIABLE, value):
+                raise UsageError(
+                    f"--header {name}: its value would be written into {self.out}; put it into a "
+                    f"variable, as in '{name}: ${{TOKEN}}'"
+                )
+        # In the file a variable has braces.
+        put = {name: re.sub(VARIABLE, _braced, value) for name, value in headers.items()}
+        return {**source, "headers": put}
 
     def source(self) -> dict[str, str]:
         """Where the tools come from, as the file of tasks has it."""
@@ -88,8 +109,10 @@ class InitOptions:
         if source.startswith(COMMAND):
             command_of(source)
             return {"mcp": source.removeprefix(COMMAND)}
-        if source.startswith(("http://", "https://")):
+        if source.startswith(ADDRESS):
             return {"mcp_url": source}
+        if server_of(source) is not None:
+            return {"mcp_config": os.path.relpath(source, self.out.parent)}
         if source.startswith(PYTHON):
             return {"python": source.removeprefix(PYTHON)}
         return {"openapi": source}
@@ -100,20 +123,18 @@ class InitOptions:
 def world_init(options: InitOptions) -> None:
     """Write a first file of tasks, with the tools listed.
 
-    SOURCE: an MCP server (mcp:COMMAND, or its http address), an OpenAPI 3 document, or annotated
-    functions (python:MODULE[:NAME]).
+    SOURCE: an MCP server (mcp:COMMAND, its http address, or FILE#NAME for one in the file of an MCP
+    client), an OpenAPI 3 document, or annotated functions (python:MODULE[:NAME]).
     """
-    source, out = options.source(), options.out
+    tools, out = options.tools(), options.out
     if out.exists():
         raise UsageError(f"{out} is there already: name another file")
-    tools = dict(source)
-    if "openapi" in tools:
-        tools.setdefault("base_url", "http://localhost")
+    asked = {"base_url": "http://localhost", **tools} if "openapi" in tools else tools
     file = WorldFile(
         out,
         "my_world",
         SYSTEM,
-        tools,
+        asked,
         None,
         (),
         "",
@@ -121,14 +142,18 @@ def world_init(options: InitOptions) -> None:
     )
     listed = find_source(file).listed
     try:
-        out.write_text(_skeleton(source, listed))
+        out.write_text(_skeleton(tools, listed))
     except OSError as fault:
         raise UsageError(f"{out}: cannot write ({fault.strerror})") from None
     say(f"{len(listed)} tools are listed in {out}. Fill in the tasks, then:")
     say(f"  {command('check', out)}")
 
 
-def _skeleton(source: Mapping[str, str], listed: list[dict[str, Any]]) -> str:
+def _braced(found: re.Match[str]) -> str:
+    return f"${{{found[1] or found[2]}}}"
+
+
+def _skeleton(source: Mapping[str, Any], listed: list[dict[str, Any]]) -> str:
     named = msgspec.json.encode(source).decode()
     lines = [
         "world: my_world",

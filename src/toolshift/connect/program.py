@@ -34,6 +34,12 @@ from toolshift.episode.episode import Episode
 
 TIMEOUT = 300.0
 """Seconds that a program has for one episode."""
+OUT_OF_ORDER = 75
+"""The exit code by which a program says that its model, or what else it needs, is out of order.
+
+EX_TEMPFAIL of sysexits.h: "temporary failure, try again later". No shell, signal or language ends a
+program with it by itself, so nothing else is taken for it.
+"""
 _READ = ("answer", "refusal", "question", "prose")
 PLACEHOLDERS = ("mcp_url", "control_url", "task", "system")
 _SECRET = re.compile("key|token|auth|secret|passw|credential", re.IGNORECASE)
@@ -240,9 +246,10 @@ class _Visit:
         told = f"{why}: {process.complaint}" if process and process.complaint else why
         self.seat.crash(self.strike(told))
 
-    def fail(self, why: str) -> None:
-        """Ends the episode because the program could not be reached."""
-        self.seat.fail(self.strike(why))
+    def fail(self, why: str, process: Process | None = None) -> None:
+        """Ends the episode because the program is out of order, by its own word or its silence."""
+        told = f"{why}: {process.complaint}" if process and process.complaint else why
+        self.seat.fail(self.strike(told))
 
     def strike(self, text: str) -> str:
         """A text without the id of the episode, and without the secrets of the environment."""
@@ -271,6 +278,9 @@ def _conclude(visit: _Visit, process: Process, before: int) -> None:
     What it printed last is what it says to the user, unless a protocol tool has answered him: then
     the program is started again for his next turn.
     """
+    if process.code == OUT_OF_ORDER:
+        visit.fail(f"exit code {process.code}, a temporary failure", process)
+        return
     if process.code != 0:
         visit.crash(f"exit code {process.code}", process)
         return

@@ -7,6 +7,7 @@ most `DEEPEST` levels, so that whoever walks it may recurse.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from codecs import BOM_UTF8
 from typing import Any
@@ -34,6 +35,22 @@ def read_json(raw: bytes, where: str) -> Any:
         raise UsageError(_too_deep(where)) from None
     check_depth(data, where)
     return data
+
+
+_TEXT = r'"(?:\\.|[^"\\])*+"?'
+_COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*[}}\]])", re.DOTALL)
+
+
+def read_jsonc(raw: bytes, where: str) -> Any:
+    """Reads JSON with comments and commas after a last value, as editors write their settings."""
+    try:
+        text = raw.removeprefix(BOM_UTF8).decode()
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{where} is not JSON: {no_text(raw) or fault}") from None
+    for left_out in (_COMMENT, _LAST_COMMA):
+        text = left_out.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+    return read_json(text.encode(), where)
 
 
 def read_toml(raw: bytes, where: str) -> dict[str, Any]:

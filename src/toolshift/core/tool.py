@@ -291,6 +291,9 @@ class Result(msgspec.Struct, frozen=True):
 
 BROKEN_SHIFT = "broken_shift"
 """The name of the step that ends an episode in which the code of a shift has raised."""
+OWN_OUTAGE = "own_outage"
+"""The name of the step that ends an episode in which only the agent's own program says that what it
+needs is out of order. Nobody else can tell, so such an episode is void and still not excused."""
 NOT_RECORDED = "not_recorded"
 """The error of a true call that the recording does not hold; its result is unknown."""
 

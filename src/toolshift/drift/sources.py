@@ -9,7 +9,7 @@ calls_of("trace.jsonl")                 the calls in any of these
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.stream import Called, Event, Reader, Shown, understood
+from toolshift.interop.client_files import server_of
+from toolshift.interop.server import only_address
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
@@ -29,14 +31,14 @@ from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
 _LINES = (".jsonl", ".ndjson")
 
 
-def read_source(text: str) -> Side:
-    """Reads the tools of any kind of source."""
+def read_source(text: str, headers: Mapping[str, str] = {}) -> Side:
+    """Reads the tools of any kind of source; `headers` go to the http address of a server."""
     path = Path(text)
     if path.is_dir():
         return _of_run(path)
     if is_stream(path):
         return _of_stream(path)
-    return read_side(text)
+    return read_side(text, headers)
 
 
 def is_stream(path: Path) -> bool:
@@ -45,9 +47,12 @@ def is_stream(path: Path) -> bool:
     return name.suffix in _LINES and path.is_file()
 
 
-def read_sources(texts: Iterable[str]) -> Side:
-    """Reads the tools of several sources as one list."""
-    sides = [read_source(text) for text in texts]
+def read_sources(texts: Iterable[str], headers: Mapping[str, str] = {}) -> Side:
+    """Reads the tools of several sources as one list; `headers` go to the one http address."""
+    texts = list(texts)
+    if headers:
+        only_address(map(server_of, texts))
+    sides = [read_source(text, headers) for text in texts]
     if len(sides) == 1:
         return sides[0]
     tools: dict[str, tuple[dict[str, Any], str]] = {}

@@ -52,6 +52,7 @@ CAUSES = (
     "simulator",
     "unrecorded",
     "broken_shift",
+    "own_outage",
 )
 """Every cause, with its meaning:
 
@@ -76,6 +77,7 @@ CAUSES = (
 - infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
 - broken_shift: the code of the shift raised; neither a pass nor a failure.
+- own_outage: its own program said that what it needs is out of order; neither a pass nor a failure.
 """
 
 LASTING = ("surplus_write", "missed_page")

@@ -34,6 +34,7 @@ from toolshift.core.tool import (
     BROKEN_SHIFT,
     JSON,
     NOT_RECORDED,
+    OWN_OUTAGE,
     Result,
     Tool,
     as_openai,
@@ -295,13 +296,15 @@ class Episode:
         """
         self._finish("crashed", Step("failure", self.turn, said=why, ok=False))
 
-    def fail(self, why: str) -> None:
+    def fail(self, why: str, own: bool = False) -> None:
         """Ends the episode because the agent's infrastructure failed.
 
         Args:
             why: what failed, in one line.
+            own: only the agent itself says so (`OWN_OUTAGE`).
         """
-        self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
+        name = OWN_OUTAGE if own else ""
+        self._finish("infrastructure", Step("failure", self.turn, name=name, said=why, ok=False))
 
     def _break(self, fault: LayerFault | WorldFault) -> None:
         """Ends the episode because the shift itself failed; the agent is not to blame."""

@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED
+from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED, OWN_OUTAGE
 from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
 from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive, is_shown
@@ -26,9 +26,10 @@ class Grade(msgspec.Struct, frozen=True):
             refused after the evidence had come to light and without a write.
         void: not the agent's doing: its infrastructure failed ("infrastructure"), the scene needs
             a detail from the user, who understood no question about it until the budget was spent
-            ("simulator"), a call was made that a recording does not know ("unrecorded"), or the
-            code of the shift raised ("broken_shift").
-            Counted, never scored as a failure.
+            ("simulator"), a call was made that a recording does not know ("unrecorded"), the code
+            of the shift raised ("broken_shift"), or its own program says that what it needs is out
+            of order ("own_outage").
+            Counted, never scored as a failure; see `excused`.
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
         solvable: whether the right end was an answer. An episode that fulfils a request of which
@@ -61,6 +62,11 @@ class Grade(msgspec.Struct, frozen=True):
     oracle_calls: int
     misunderstood: int
 
+    @property
+    def excused(self) -> bool:
+        """Whether it is void for a reason that the agent cannot bring about."""
+        return self.void and self.cause != OWN_OUTAGE
+
     def __post_init__(self) -> None:
         """Reads the causes of format 1 under their current names."""
         if self.cause and current_name(self.cause) != self.cause:
@@ -81,8 +87,8 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     void = "infrastructure" if end == "infrastructure" else ""
     if last is not None and _is_open(last):
         passed, void = False, "unrecorded"
-    if last is not None and last.kind == "failure" and last.name == BROKEN_SHIFT:
-        void = BROKEN_SHIFT
+    if last is not None and last.kind == "failure" and last.name in (BROKEN_SHIFT, OWN_OUTAGE):
+        void = last.name
     if not passed and misunderstood and _unheard(scene, steps, end):
         void = "simulator"
     refused = end == "refused"

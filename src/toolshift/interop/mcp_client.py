@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import anyio
+import httpx2
 from mcp import StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -35,11 +37,13 @@ from mcp.shared.inbound import (
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, ErrorData
-from mcp.types.jsonrpc import JSONRPCError
+from mcp.types.jsonrpc import JSONRPCError, JSONRPCResponse
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolshift.core.errors import UsageError
 from toolshift.core.text import is_count, visible
+from toolshift.interop.mcp_auth import HIDDEN, ServerAuth, auth_of
+from toolshift.interop.server import Server, address_name
 
 Streams = tuple[Any, Any]
 MAX_PAGES = 1000
@@ -48,6 +52,8 @@ MAX_EVENT = 64 * 1024 * 1024
 CLOSED = -32000
 UNREADABLE = -32603
 UNREAD = "the server sent a message that cannot be read"
+NO_WORD = "Server returned an error response"
+"""What the SDK says of each error of HTTP."""
 MAX_SHOWN = 80
 """Characters of a line that is no message, when it is shown."""
 
@@ -79,6 +85,9 @@ class Target:
         env: variables beside, or in place of, those that it inherits.
         errors: where the command's standard error goes; None leaves it to ours.
         transport: an MCP transport, in place of both.
+        auth: what goes with requests to `url`; None for the login that is kept, if any.
+        sse: the server at `url` speaks the older transport, HTTP with server-sent events.
+        origin: how messages call it, where that is not its program or address.
     """
 
     command: tuple[str, ...] = ()
@@ -88,29 +97,53 @@ class Target:
     env: Mapping[str, str] = field(default_factory=dict)
     errors: TextIO | None = None
     transport: Any = None
+    auth: ServerAuth | None = None
+    sse: bool = False
+    origin: str = ""
+
+    @classmethod
+    def of(cls, server: Server) -> Target:
+        """The target that a server is."""
+        return cls(
+            command=server.command,
+            url=server.url,
+            headers=server.headers,
+            cwd=server.cwd,
+            env=server.env,
+            sse=server.sse,
+            origin=server.origin if "#" in server.origin else "",
+        )
 
     @property
     def name(self) -> str:
         """How messages call it; never with its arguments, which may hold secrets."""
-        return self.command[0] if self.command else self.url.split("?")[0] or "the server"
+        if self.origin:
+            return self.origin
+        return self.command[0] if self.command else address_name(self.url) or "the server"
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
         """Connects; the streams carry messages both ways."""
-        async with self._transport() as (read, write):
-            yield Mended(read), write
+        auth = (self.auth or auth_of(self.url, self.headers)) if self.url else None
+        async with self._transport(auth) as (read, write):
+            yield Mended(read, auth), write
 
-    def _transport(self) -> Any:
+    def _transport(self, auth: ServerAuth | None) -> Any:
         if self.transport is not None:
             return self.transport
+        if self.url and self.sse:
+            return _by_events(self.url, dict(self.headers), auth)
         if self.url:
-            client = create_mcp_http_client(headers=dict(self.headers))
+            client = create_mcp_http_client(headers=dict(self.headers), auth=auth)
             return _closing(
                 client,
                 streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_EVENT),
             )
         program, *arguments = self.command
-        if shutil.which(program) is None:
+        beside = self.cwd is not None and os.path.dirname(
+            program
+        )  # relative to where it is started
+        if shutil.which(os.path.join(self.cwd or "", program) if beside else program) is None:
             raise UsageError(f"cannot start the server: there is no program {program!r}")
         parameters = StdioServerParameters(
             command=program,
@@ -128,15 +161,31 @@ async def _closing(client: Any, transport: Any) -> AsyncIterator[Streams]:
         yield streams
 
 
+@asynccontextmanager
+async def _by_events(
+    url: str, headers: dict[str, str], auth: ServerAuth | None
+) -> AsyncIterator[Streams]:
+    """The older transport; an address that is refused is said without its query."""
+    try:
+        async with sse_client(url, headers, auth=auth) as streams:
+            yield streams
+    except* httpx2.HTTPStatusError:
+        raise UsageError(auth.refused if auth else address_name(url)) from None
+
+
 _FIRST = re.compile(r'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")')
 _LAST = re.compile(r'"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 class Mended:
-    """A stream in which an answer that cannot be read is an error, and not a silence."""
+    """A stream in which an answer that cannot be read is an error, and not a silence.
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    An error of HTTP says which one it was, and what to do. A server that repeats the credentials
+    that it was sent does not get them into a trace, a run folder or a model.
+    """
+
+    def __init__(self, stream: Any, auth: ServerAuth | None = None) -> None:
+        self._stream, self._auth = stream, auth
 
     async def __aenter__(self) -> Mended:
         await self._stream.__aenter__()
@@ -149,15 +198,35 @@ class Mended:
         return self
 
     async def __anext__(self) -> Any:
-        return _mended(await self._stream.__anext__())
+        return self._mended(await self._stream.__anext__())
 
     async def receive(self) -> Any:
         """The next message."""
-        return _mended(await self._stream.receive())
+        return self._mended(await self._stream.receive())
 
     async def aclose(self) -> None:
         """Closes the stream below."""
         await self._stream.aclose()
+
+    def _mended(self, item: Any) -> Any:
+        message = getattr(item, "message", None)
+        if self._auth and isinstance(message, JSONRPCError) and message.error.message == NO_WORD:
+            error = ErrorData(code=message.error.code, message=self._auth.refused or NO_WORD)
+            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+        if self._auth and isinstance(message, JSONRPCResponse) and (known := self._auth.secrets):
+            message.result = _without(known, message.result)
+        return _mended(item)
+
+
+def _without(secrets: tuple[str, ...], value: Any) -> Any:
+    """A value in which no text has a secret."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, HIDDEN)
+        return value
+    if isinstance(value, dict):
+        return {_without(secrets, k): _without(secrets, v) for k, v in value.items()}
+    return [_without(secrets, one) for one in value] if isinstance(value, list) else value
 
 
 def _mended(item: Any) -> Any:

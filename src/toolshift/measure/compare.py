@@ -52,7 +52,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
     Attributes:
         only_before: scenes that only the earlier run has; likewise `only_after`.
-        void: pairs left out, because an episode of either was void.
+        void: pairs left out, because an episode of either was void. Those that the agent's own
+            program declared are kept, as failures.
         notes: what may explain a change beside the agents.
     """
 
@@ -109,7 +110,7 @@ def compare(
             "suite, seeds, pool and size"
         )
     every = [(before.cells[name], one[name], other[name]) for name in both]
-    pairs = [p for p in every if not p[1].grade.void and not p[2].grade.void]
+    pairs = [p for p in every if not p[1].grade.excused and not p[2].grade.excused]
     shifted = [pair for pair in pairs if pair[0].shifts]
     clean = [pair for pair in pairs if not pair[0].shifts]
     return Comparison(

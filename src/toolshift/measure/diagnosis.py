@@ -206,11 +206,11 @@ def words(name: str) -> str:
 
 
 def _clean(clean: Measures) -> str:
-    rate = clean.accuracy.estimate
-    if isnan(rate):
+    if isnan(clean.accuracy.estimate):
         return f"No clean episode could be scored: all are void ({kinds(clean.void_kinds)})."
+    rate = clean.stated.estimate
     beside = f" ({bounds_of(clean)})" if clean.void_matters else ""
-    solves = f"Solves {percent(clean.accuracy)} of the clean tasks{beside}"
+    solves = f"Solves {percent(clean.stated)} of the clean tasks{beside}"
     if rate <= FLOOR:
         return f"{solves}: at floor, where a shift has nothing to take away."
     if not clean.clean_defined:
@@ -232,7 +232,7 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
     worst = max(apart, key=lambda row: row.drop.estimate)
     sentences = [
         f"Weakest stage: {worst.label}, {drop_of(worst)} "
-        f"({percent(worst.clean)} clean, {percent(worst.accuracy)} shifted"
+        f"({percent(worst.clean)} clean, {percent(worst.stated)} shifted"
         f"{f', {bounds_of(worst)}' if worst.void_matters else ''})."
     ]
     if rest:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolshift.core.shift import TIERS
+from toolshift.core.tool import OWN_OUTAGE
 from toolshift.measure import statistics as st
 from toolshift.measure.power import smallest_drop_of
 from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scored
@@ -128,8 +129,17 @@ class Measures(msgspec.Struct, frozen=True):
 
     @property
     def void_matters(self) -> bool:
-        """Whether void episodes are so many that accuracy is given with its bounds."""
-        return self.void > VOIDS_SAID * self.episodes
+        """Whether accuracy is given with its bounds: for many void episodes, or its own outages."""
+        return self.void > VOIDS_SAID * self.episodes or OWN_OUTAGE in self.void_kinds
+
+    @property
+    def stated(self) -> Interval:
+        """The accuracy that a sentence states.
+
+        An agent could say that it is out of order wherever it would fail. So where its own program
+        says so, void episodes count as failures, the cautious one of the two bounds.
+        """
+        return self.accuracy_all if OWN_OUTAGE in self.void_kinds else self.accuracy
 
     @property
     def bounds(self) -> tuple[float, float]:

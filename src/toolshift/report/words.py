@@ -28,6 +28,8 @@ CAUSES = {
     "simulator": "The simulated user did not understand its question: not scored.",
     "unrecorded": "It made a call that the recording does not know: not scored.",
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
+    "own_outage": "Its own program said that it is out of order: not scored, and a failure in the "
+    "headline.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
 

@@ -172,7 +172,7 @@ TERMS: dict[str, Term] = {
 """Every term by the name of its weight."""
 
 
-TEACHES_NOTHING = ("infrastructure", "unrecorded", "broken_shift")
+TEACHES_NOTHING = ("infrastructure", "unrecorded", "broken_shift", "own_outage")
 """Kinds of void episode that are paid nothing at all. One in which the simulated user understood no
 question is paid as the failure that it is, or asking nonsense would be a way out of every term."""
 

@@ -125,8 +125,8 @@ class AgentSession:
         self._act(lambda: self.episode.crash(storable(why)))
 
     def fail(self, why: str) -> None:
-        """Ends the episode because the agent could not be reached."""
-        self._act(lambda: self.episode.fail(storable(why)))
+        """Ends the episode because the agent is out of order, by its own word or its silence."""
+        self._act(lambda: self.episode.fail(storable(why), own=True))
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ def headline(agent: AgentReport, name: str = "") -> str:
         text = f"No episode could be scored without a shift ({why}), so no score can be estimated."
         return f"{name}: {text[0].lower()}{text[1:]}" if name else text
     text = f"{name} solves" if name else "Solves"
-    text += f" {share(rate)} of clean tasks"
+    text += f" {share(agent.clean.stated.estimate)} of clean tasks"
     crashed, episodes = agent.crashed, agent.everything.episodes
     if crashed is None or crashed.episodes < FLOOR * episodes:
         return text + _rest(agent)

@@ -3,6 +3,7 @@
     read_side("tools.json")                    of MCP, OpenAI, Anthropic; OpenAPI 3; JSON, YAML
     read_side("mcp:npx -y my-server@1.2")      a server over standard input and output
     read_side("https://example.com/mcp")       a server over streamable HTTP
+    read_side(".mcp.json#github")              a server by its name in the file of an MCP client
 
 Whatever it was, each tool comes as MCP lists one: `name`, `description`, `inputSchema`.
 """
@@ -10,11 +11,9 @@ Whatever it was, each tool comes as MCP lists one: `name`, `description`, `input
 from __future__ import annotations
 
 import asyncio
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from itertools import pairwise
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -26,11 +25,12 @@ from toolshift.core.importing import load
 from toolshift.core.installation import extra
 from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
+from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import paths_read, read_openapi
 from toolshift.interop.references import with_definitions
+from toolshift.interop.server import Server
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
 
-COMMAND = "mcp:"
 Kind = Literal["mcp", "openai", "openapi"]
 
 
@@ -83,69 +83,22 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
     return found
 
 
-def read_side(text: str) -> Side:
-    """Reads a tool list; see the module."""
-    if text.startswith(COMMAND):
-        command = command_of(text)
-        return side_of("mcp", command_name(command), _listed(command=command))
-    if text.startswith(("http://", "https://")):
-        return side_of("mcp", address_name(text), _listed(url=text))
-    return _from_file(Path(text))
+def read_side(text: str, headers: Mapping[str, str] = {}) -> Side:
+    """Reads a tool list; see the module. `headers` go to an http address."""
+    server = server_of(text)
+    if server is None:
+        return _from_file(Path(text))
+    if server.url:
+        server = server.given(headers)
+    return side_of("mcp", server.origin, _listed(server))
 
 
-def command_of(text: str) -> tuple[str, ...]:
-    """The program and its arguments of a server that is named as `mcp:COMMAND`."""
-    try:
-        command = tuple(shlex.split(text.removeprefix(COMMAND)))
-    except ValueError as fault:
-        raise UsageError(f"{text!r}: the command cannot be read ({fault})") from None
-    if not command:
-        raise UsageError(f"{text!r}: the command of the server is missing after mcp:")
-    return command
-
-
-_NO_VALUE = ("-y", "--yes", "-q", "--quiet", "-m", "-u")
-"""Flags of npx, uvx and python after which the package may stand."""
-
-
-def command_name(command: Sequence[str]) -> str:
-    """How messages and locks name the command of a server."""
-    return f"{COMMAND}{_without_folder(command[0])} {_package(command)}".strip()
-
-
-def address_name(url: str) -> str:
-    """How messages and locks name the address of a server."""
-    scheme, _, rest = url.partition("?")[0].partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-
-
-def _package(command: Sequence[str]) -> str:
-    """The package of a command, or the file; "" where what stands there may be something else."""
-    named = [p for flag, p in pairwise(command) if flag in ("-p", "--package", "--from")]
-    if named:
-        return _without_folder(named[-1])
-    rest = [part for part in command[1:] if part not in _NO_VALUE]
-    first = rest[0] if rest else ""
-    if first.startswith("-") or "=" in first or any(sign.isspace() for sign in first):
-        return ""
-    return _without_folder(first)
-
-
-def _without_folder(part: str) -> str:
-    """The last part of an absolute path; anything else as it is."""
-    for kind in (PurePosixPath, PureWindowsPath):
-        if kind(part).is_absolute():
-            return kind(part).name
-    return part
-
-
-def _listed(command: tuple[str, ...] = (), url: str = "") -> list[dict[str, Any]]:
+def _listed(server: Server) -> list[dict[str, Any]]:
     try:
         client = load("toolshift.interop.mcp_client")
     except ImportError:
         raise UsageError(f"live servers need an extra: {extra('connect')}") from None
-    target = client.Target(command=command, url=url)
+    target = client.Target.of(server)
     try:
         listed: list[dict[str, Any]] = asyncio.run(client.list_tools(target))
         return listed

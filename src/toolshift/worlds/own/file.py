@@ -31,6 +31,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "python": ("reset",),
     "mcp": ("env", "cwd", "reset"),
     "mcp_url": ("headers",),
+    "mcp_config": ("headers", "reset"),
     "openapi": ("base_url", "headers", "reset"),
     "recording": (),
 }

@@ -1,5 +1,7 @@
 """Tools from an MCP server: a command, started anew for every episode, or a running one by URL.
 
+Either may be named in the file of an MCP client (`mcp_config: .mcp.json#github`).
+
 A command may be given a fresh folder for every episode, as `{episode_dir}` in the command line, in
 `env` and in `cwd`. Agents see it as `/episode` whatever it is, so that traces are the same.
 """
@@ -26,6 +28,7 @@ from mcp.shared.exceptions import MCPError
 from toolshift.core.errors import UsageError, described
 from toolshift.core.tool import Result, error
 from toolshift.episode.contract import finished
+from toolshift.interop.client_files import server_of
 from toolshift.interop.mcp_client import Target, Upstream, greet
 from toolshift.interop.mcp_results import as_result
 from toolshift.interop.tools import from_mcp
@@ -47,8 +50,11 @@ class McpSource:
             command, env = _words(file, given), texts_of(file, "env")
             self.target = Target(command=command, cwd=folder / str(cwd or ""), env=env)
         else:
-            self.target = Target(url=given, headers=texts_of(file, "headers"))
-            self.shared = "the server at mcp_url runs on: what one episode changes another may see"
+            self.target = _named(file, given)
+        if self.target.url:
+            self.shared = (
+                f"the server at {file.source} runs on: what one episode changes another may see"
+            )
         if self.reset:
             load_own(self.reset, file, ("tools", "reset"))
         opened = self.open()
@@ -79,6 +85,18 @@ class McpSource:
             finished(function(folder))
         except Exception as fault:
             raise self.file.near(place, f"{self.reset} raised {described(fault)}") from fault
+
+
+def _named(file: WorldFile, given: str) -> Target:
+    """The server at an address, or of a name in the file of an MCP client."""
+    text = given if file.source == "mcp_url" else str(file.path.parent / given)
+    try:
+        server = server_of(text)
+        if server is None:
+            raise UsageError(f"{given!r}: there is no such file of an MCP client; write FILE#NAME")
+        return Target.of(server.given(texts_of(file, "headers")))
+    except UsageError as wrong:
+        raise file.near(("tools", file.source), str(wrong)) from None
 
 
 def _words(file: WorldFile, command: str) -> tuple[str, ...]:

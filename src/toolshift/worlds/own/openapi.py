@@ -9,7 +9,10 @@ from urllib.parse import quote
 
 from toolshift.core.documents import read_yaml
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
+from toolshift.core.installation import extra
 from toolshift.core.tool import JSON, Result, error
+from toolshift.interop.logins import Login, read_login
 from toolshift.interop.openapi import BODY, FORM, PARTS, Operation, read_openapi
 from toolshift.worlds.own.file import WorldFile
 from toolshift.worlds.own.sources import result_of, texts_of
@@ -53,7 +56,9 @@ class OpenAPISource:
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         client = httpx.Client(base_url=self.base, headers=self.headers, timeout=TIMEOUT)
-        tools = HttpTools(client, self.operations, self.base)
+        given = any(name.lower() == "authorization" for name in self.headers)
+        login = None if given else read_login(self.base)
+        tools = HttpTools(client, self.operations, self.base, login)
         if self.reset:
             answer = tools.send(*self.reset.split(" ", 1))
             if answer.is_error:
@@ -72,8 +77,16 @@ def _server(document: Mapping[str, Any]) -> str:
 class HttpTools:
     """A client of the server, for one episode."""
 
-    def __init__(self, client: Any, operations: Mapping[str, Operation], base: str) -> None:
+    def __init__(
+        self,
+        client: Any,
+        operations: Mapping[str, Operation],
+        base: str,
+        login: Login | None = None,
+    ) -> None:
         self.client, self.operations, self.base = client, operations, base
+        self._login = login
+        self._sign()
         self.state = self._ask
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
@@ -104,12 +117,32 @@ class HttpTools:
             return error(CODES.get(answer.status_code, "tool_error"), _said(data, answer))
         return result_of(name, data)
 
+    def _sign(self) -> None:
+        """Takes the token of the login that is kept."""
+        token = self._login.tokens.get("access_token") if self._login else None
+        if token:
+            self.client.headers["Authorization"] = f"Bearer {token}"
+
+    def _asked_again(self, method: str, path: str, **how: Any) -> Any:
+        """The answer to a request that was refused, with renewed tokens."""
+        try:
+            ask_again = load("toolshift.interop.mcp_auth:ask_again")
+        except ImportError:
+            raise UsageError(f"a login needs an extra: {extra('connect')}") from None
+        answer = ask_again(self.base, method, path, **how)
+        self._login = read_login(self.base)
+        self._sign()
+        return answer
+
     def send(self, method: str, path: str, **how: Any) -> Any:
         """Sends a request."""
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:
-            return self.client.request(method, path, **how)
+            answer = self.client.request(method, path, **how)
+            if answer.status_code == httpx.codes.UNAUTHORIZED and self._login is not None:
+                answer = self._asked_again(method, path, **how)
+            return answer
         except httpx.HTTPError as fault:
             said = str(fault) or type(fault).__name__
             raise UsageError(f"the server at {self.base} cannot be reached: {said}") from None

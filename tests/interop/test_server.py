@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from toolshift.shifts.release.inputs import address_name, command_name
+from toolshift.interop.server import address_name, command_name
 
 
 @pytest.mark.parametrize(
