@@ -193,7 +193,7 @@ _CHECKED = ("agent_timeout", "isolate", "max_cost", "cost_limit")
 """Options with a check of their own."""
 
 
-_SPOKEN = {"options": "--set or --unset (options)", "headers": "--header (headers)"}
+_SPOKEN = {"options": "--set or --unset (options)", "headers": "--model-header (headers)"}
 """How the command line says an option that is called otherwise in Python."""
 
 

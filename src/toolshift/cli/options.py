@@ -252,7 +252,7 @@ class ModelOptions:
             help="Models: a field to leave out of each request, such as temperature. Repeatable.",
         ),
     ] = ()
-    header: Annotated[
+    model_header: Annotated[
         tuple[str, ...],
         option(
             metavar="'NAME: VALUE'",
@@ -285,7 +285,7 @@ class ModelOptions:
         own = {name: value for name, value in asdict(self).items() if value not in (None, ())}
         changed = own.pop("set_", ()), own.pop("unset", ())
         fields = request_fields(*changed)
-        headers = request_headers(own.pop("header", ()))
+        headers = request_headers(own.pop("model_header", ()))
         return (
             own
             | ({"options": fields} if fields else {})

@@ -50,13 +50,13 @@ def _value(text: str) -> Any:
 
 
 def request_headers(given: Sequence[str]) -> dict[str, str]:
-    """The headers of `--header 'NAME: VALUE'`, with what the environment has for ${VARIABLE}."""
+    """The headers of `--model-header 'NAME: VALUE'`, with what the environment has for ${VARIABLE}."""
     headers = {}
     for text in given:
         name, colon, value = text.partition(":")
         if not (name.strip() and colon):
             shown = name if colon else text[:20]
-            raise UsageError(f"--header {shown}...: write 'NAME: VALUE'")
+            raise UsageError(f"--model-header {shown}...: write 'NAME: VALUE'")
         headers[name.strip()] = _VARIABLE.sub(_of_environment, value.strip())
     return headers
 
@@ -64,5 +64,5 @@ def request_headers(given: Sequence[str]) -> dict[str, str]:
 def _of_environment(found: re.Match[str]) -> str:
     value = os.environ.get(found[1])
     if value is None:
-        raise UsageError(f"--header: the variable {found[1]} is not set")
+        raise UsageError(f"--model-header: the variable {found[1]} is not set")
     return value
