@@ -34,6 +34,7 @@ from toolshift.core.intake import Intake, check_read, no_text
 from toolshift.data.conversation import Conversation, RowFault
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
+from toolshift.interop.outcome import has_failed
 from toolshift.shifts.release.inputs import Kind
 
 REFUSE = "refuse"
@@ -213,12 +214,13 @@ def _events(row: Mapping[str, Any]) -> Iterator[Event]:
 def _proxied(row: Mapping[str, Any]) -> Called:
     arguments, ok, ms = row.get("arguments"), row.get("ok"), row.get("ms")
     answers = row.get("answers")
+    result = row["shown"] if "shown" in row else _answer(_last(answers))
     return Called(
         row["tool"],
         arguments if isinstance(arguments, dict) else None,
-        ok if isinstance(ok, bool) else None,
+        ok and not has_failed(result) if isinstance(ok, bool) else None,
         _milliseconds(ms),
-        row["shown"] if "shown" in row else _answer(_last(answers)),
+        result,
     )
 
 
@@ -284,7 +286,7 @@ def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Ev
             called = waiting.pop(key, None)
             if called is not None:
                 result = _decoded(message.text)
-                yield Called(called.tool, called.arguments, _succeeded(result), None, result)
+                yield Called(called.tool, called.arguments, not has_failed(result), None, result)
     yield from waiting.values()
     request = next(
         (message.text for message in conversation.messages if message.role == "user"), ""
@@ -297,13 +299,6 @@ def _says_refusal(row: Mapping[str, Any]) -> bool:
     messages = row.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
     return isinstance(last, Mapping) and bool(last.get("refusal"))
-
-
-def _succeeded(result: Any) -> bool:
-    """Whether a result is no error, as an object with `error` or a text "Error..." is."""
-    if isinstance(result, Mapping):
-        return not (result.get("error") or result.get("isError") is True)
-    return not (isinstance(result, str) and result.lstrip().startswith("Error"))
 
 
 def _as_listed(raw: Mapping[str, Any]) -> dict[str, Any]:

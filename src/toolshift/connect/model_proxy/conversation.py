@@ -26,6 +26,7 @@ import msgspec
 from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
+from toolshift.interop.outcome import has_failed
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
 from toolshift.shifts.watching import unchanged
@@ -290,6 +291,5 @@ def read_result(text: str) -> Result:
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return Result(not text.lstrip().lower().startswith("error"), text)
-    failed = isinstance(data, dict) and bool(data.get("error"))
-    return Result(not failed, data)
+        return Result(not has_failed(text), text)
+    return Result(not has_failed(data), data)
