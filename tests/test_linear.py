@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from toolshift.adapt.errors_said import failure_of, named_tool, says_again
-from toolshift.connect.trace import Redactor
+from toolshift.core.redaction import Redactor
 from toolshift.core.calls import read_arguments
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
