@@ -1,4 +1,4 @@
-"""Keeps the first traces of a file that `make.py` or `ai_sdk.mjs` wrote: python extract.py IN OUT N."""
+"""Keeps the first traces of what `make.py` or `ai_sdk.mjs` wrote: python extract.py IN OUT N."""
 
 from __future__ import annotations
 
@@ -28,13 +28,24 @@ def first_traces(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]
     return kept
 
 
+def _is_count(attribute: dict[str, Any]) -> bool:
+    """Whether an attribute is a number, as of tokens."""
+    return bool(attribute["value"].keys() & {"intValue", "doubleValue"})
+
+
 if __name__ == "__main__":
     text, count = Path(sys.argv[1]).read_text(), int(sys.argv[3])
     if text.startswith('{"resourceSpans"'):
         (resource,) = json.loads(text)["resourceSpans"]
         resource.pop("resource")
         for scope in resource["scopeSpans"]:
-            scope["spans"] = first_traces(scope["spans"], count)
+            scope["spans"] = [
+                {
+                    **{k: v for k, v in span.items() if v not in (0, []) and k != "flags"},
+                    "attributes": [a for a in span["attributes"] if not _is_count(a)],
+                }
+                for span in first_traces(scope["spans"], count)
+            ]
         written = json.dumps({"resourceSpans": [resource]}, separators=(",", ":")) + "\n"
     else:
         kept = first_traces([json.loads(line) for line in text.splitlines()], count)

@@ -3,8 +3,11 @@
     python -m venv v && v/bin/pip install openai opentelemetry-sdk \
         opentelemetry-instrumentation-openai-v2 openinference-instrumentation-openai langfuse \
         langsmith mlflow-skinny
-    v/bin/python make.py WHAT OUT       # gen_ai, gen_ai_events, openinference, langfuse, langsmith, mlflow
-    p/bin/python make.py phoenix OUT    # with arize-phoenix: starts its server, and asks it for the spans
+    v/bin/python make.py WHAT OUT       # WHAT: a function below
+    p/bin/python make.py phoenix OUT    # with arize-phoenix: starts its server and asks it
+
+The SDK of OpenTelemetry writes messages of gen_ai into logs here (`gen_ai_events`); spans with
+messages in their attributes are those of the AI SDK 7 (`ai_sdk.mjs`).
 
 Nothing is sent to anybody else: the libraries are pointed to this process.
 """
