@@ -15,7 +15,13 @@ from toolshift.drift.sources import events_in
 from toolshift.drift.stream import Called, Ended, Shown
 
 FILES = sorted((Path(__file__).parent / "files").iterdir())
-WITH_TEXT = {"type": "string"}
+WITH_TOOLS = [path for path in FILES if path.stem != "gen_ai_events"]
+REQUESTS = [
+    "What is the status of order O-1701?",
+    "Please refund order O-1702 to its buyer.",
+    "Please refund order O-1703 to its buyer.",
+]
+TEXT = {"type": "string"}
 
 
 def tool(name: str, *arguments: str) -> dict[str, Any]:
@@ -145,7 +151,7 @@ def test_the_oracle_passes_every_task_of_such_a_world_under_the_shifts_that_appl
 def test_lock_verify_and_augment_read_traces(path: Path, toolshift: Run, tmp_path: Path) -> None:
     assert toolshift("lock", str(path), "--out", "t.lock")[0] == 0
     code, out, _ = toolshift("verify", "t.lock", str(path), "--calls", str(path), "--json")
-    assert (code, json.loads(out)["calls"]) == (0, 5)
+    assert (code, json.loads(out)["report"]["calls"]) == (0, 5)
     out_file = tmp_path / "out.jsonl"
     words = ("--alpha", "1", "--shift", "identity_erasure", "--out", str(out_file))
     assert toolshift("augment", str(path), *words)[0] == 0
@@ -166,9 +172,9 @@ def test_traces_of_one_session_are_one_conversation(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
     more = [*said, {"role": "user", "content": "Bye"}]
     rows = [
-        {"id": "1", "run_type": "llm", "trace_id": "1", "name": "m", "inputs": {"messages": said[:1]},
+        {"id": "1", "run_type": "llm", "trace_id": "1", "inputs": {"messages": said[:1]},
          "outputs": {"choices": [{"message": said[1]}]}},
-        {"id": "2", "run_type": "llm", "trace_id": "2", "name": "m", "inputs": {"messages": more},
+        {"id": "2", "run_type": "llm", "trace_id": "2", "inputs": {"messages": more},
          "outputs": {"choices": [{"message": {"role": "assistant", "content": "See you."}}]}},
     ]  # fmt: skip
     path = tmp_path / "runs.json"

@@ -25,7 +25,16 @@ def first_traces(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]
         told = row.get("attributes")
         if isinstance(told, dict) and "llm.input_messages.0.message.role" in told:
             told.pop("input.value", None)  # the same once more
+        if isinstance(row.get("info"), dict):
+            _trim_mlflow(row)
     return kept
+
+
+def _trim_mlflow(row: dict[str, Any]) -> None:
+    row["info"] = {key: row["info"][key] for key in ("trace_id", "request_time", "state")}
+    for span in row["data"]["spans"]:
+        for key in ("tools", "mlflow.chat.tools"):
+            span["attributes"].pop(key, None)  # the inputs have them too
 
 
 def _is_count(attribute: dict[str, Any]) -> bool:

@@ -145,7 +145,7 @@ def phoenix() -> str:
         spans = client.spans.get_spans(project_identifier="default", limit=1000)
         frame = client.spans.get_spans_dataframe(project_identifier="default", limit=1000)
         Path(sys.argv[2] + ".frame").write_text(
-            frame.reset_index().to_json(orient="records", lines=True, date_format="iso")
+            frame.reset_index(drop=True).to_json(orient="records", lines=True, date_format="iso")
         )
         return _lines(spans)
     finally:
