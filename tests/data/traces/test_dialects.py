@@ -234,12 +234,13 @@ def test_tools_are_read_from_every_provider(key: str, wrapped: bool, text: bool)
     assert (read["name"], read["inputSchema"]) == ("weather", SCHEMA)
 
 
+KEYS = ("role", "content", "parts", "type", "tool_calls", "function", "name", "text", "arguments",
+        "message", "kwargs", "lc", "id", "result")  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
-        st.sampled_from(["role", "content", "parts", "type", "tool_calls", "function", "name", "text",
-                         "arguments", "message", "kwargs", "lc", "id", "result"]), inner, max_size=4),
+        st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=12,
 )  # fmt: skip
 

@@ -18,7 +18,8 @@ THINGS = {
     "bank account": ["DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819"],
     "social security number": ["078-05-1120"],
     "secret": [
-        "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "sk-proj-9fXk28Qm4LzR7tYw3VbN", "AKIAIOSFODNN7EXAMPLE",
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "sk-proj-9fXk28Qm4LzR7tYw3VbN",
+        "AKIAIOSFODNN7EXAMPLE",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlMTIz", "q8Zr2LmX0vTbY7nKc4WdE1sHf6",
     ],
 }  # fmt: skip

@@ -47,15 +47,17 @@ def test_each_call_is_one_event_and_its_failure_is_seen(path: Path) -> None:
         assert all(each.ms is None for each in called)
     else:
         assert all(each.ms is not None for each in called)
-    assert [(each.tool, (each.arguments or {})["order_id"], each.ok) for each in called] == [
+    # a platform may give the newest first
+    told = sorted((each.tool, (each.arguments or {})["order_id"], each.ok) for each in called)
+    assert told == [
         ("get_order", "O-1701", True),
         ("get_order", "O-1702", True),
-        ("refund_order", "O-1702", True),
         ("get_order", "O-1703", True),
+        ("refund_order", "O-1702", True),
         ("refund_order", "O-1703", False),
     ]
     ended = [each for each in events if isinstance(each, Ended)]
-    assert [each.asked for each in ended] == REQUESTS
+    assert sorted(each.asked for each in ended) == sorted(REQUESTS)
     shown = [each for each in events if isinstance(each, Shown)]
     assert bool(shown) == (path in WITH_TOOLS)
     assert all(

@@ -56,7 +56,8 @@ LEFT_OUT = {
     "cut has no definition": talk("Cut A1", ("cut", {"id": "A1"}, {"ok": True})),
     "the agent made up mail.text": talk("Mail jo", ("mail", {"to": "jo", "text": "Hello!"}, {})),
     "answered the same call in two ways": talk(
-        "Look A1 up and book A1", LOOK, ("book", {"id": "A1"}, {}), ("look", {"id": "A1"}, {"state": "x"})
+        "Look A1 up and book A1", LOOK, ("book", {"id": "A1"}, {}),
+        ("look", {"id": "A1"}, {"state": "x"}),
     ),
     "the sign of a reference": talk("Look {{a}} up", ("look", {"id": "{{a}}"}, {})),
     "it makes no sound task": talk("Look A1 up", ("look", {"id": "A1", "as": "A1"}, {})),

@@ -15,11 +15,15 @@ _COLUMN = "attributes."
 
 
 def spans_of(row: Mapping[str, Any]) -> list[Raw] | None:
-    """The span of a row of such a table; None where it is of something else."""
+    """The span of a row, as an object or of a table; None where it is of something else."""
+    kind = row.get("span_kind")
+    told = {"openinference.span.kind": kind} if isinstance(kind, str) else {}
+    bare = {**row, "kind": None, "span_kind": None}
+    given = row.get("attributes")
+    if told and isinstance(given, Mapping) and isinstance(row.get("context"), Mapping):
+        return [flat_span(bare, {**told, **attributes_of(given)})]
     columns = {k.removeprefix(_COLUMN): v for k, v in row.items() if k.startswith(_COLUMN)}
     if not columns or "context.span_id" not in row:
         return None
-    kind = row.get("span_kind")
-    told = {"openinference.span.kind": kind} if isinstance(kind, str) else {}
-    given = attributes_of({k: v for k, v in columns.items() if v is not None})
-    return [flat_span({**row, "kind": None, "span_kind": None}, {**told, **given})]
+    named = attributes_of({k: v for k, v in columns.items() if v is not None})
+    return [flat_span(bare, {**told, **named})]

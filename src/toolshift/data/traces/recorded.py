@@ -7,6 +7,7 @@ of the last calls, or all calls where messages are not recorded.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -71,14 +72,19 @@ def recorded_in(spans: Iterable[Span]) -> list[Recorded]:
     traces: dict[str, list[Span]] = {}
     for number, span in enumerate(spans):
         traces.setdefault(span.raw.trace or f"#{number}", []).append(span)
-    longest = [each for name, group in traces.items() for each in _of_trace(name, group)]
+    begun = sorted(traces.items(), key=lambda trace: min(map(_start, trace[1])))
+    longest = [each for name, group in begun for each in _of_trace(name, group)]
     continued = {mark for each in longest for mark in _marks(each.said)[:-1]}
     return [each for each in longest if not each.said or _marks(each.said)[-1] not in continued]
 
 
+def _start(span: Span) -> float:
+    return math.inf if span.raw.start is None else span.raw.start
+
+
 def _of_trace(name: str, spans: list[Span]) -> list[Recorded]:
     """The conversations of a trace; several agents may have had one each."""
-    ordered = sorted(spans, key=lambda span: (span.raw.start is not None, span.raw.start or 0.0))
+    ordered = sorted(spans, key=_start)
     runs = _once([(s, s.run) for s in ordered if s.run is not None])
     turns = [s.turn for s in ordered if s.turn is not None and not s.agent and s.turn.said]
     turns = turns or [s.turn for s in ordered if s.turn is not None and s.turn.said]

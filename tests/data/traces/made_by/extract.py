@@ -25,6 +25,10 @@ def first_traces(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]
         told = row.get("attributes")
         if isinstance(told, dict) and "llm.input_messages.0.message.role" in told:
             told.pop("input.value", None)  # the same once more
+        if row.get("attributes.llm.input_messages"):
+            row.pop("attributes.input.value", None)
+        for key in [key for key in row if key.startswith("attributes.llm.token_count")]:
+            row.pop(key)
         if isinstance(row.get("info"), dict):
             _trim_mlflow(row)
     return kept
