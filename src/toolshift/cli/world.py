@@ -22,7 +22,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable, write
 from toolshift.core.intake import NotRead, check_read, counted, some_unread
 from toolshift.core.terminal import print_json, progress, say
-from toolshift.data.traces.files import read_recorded
+from toolshift.data.trace_files import read_recorded
 from toolshift.data.traces.world import (
     MOST_OF_A_KIND,
     MadeWorld,

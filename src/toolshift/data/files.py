@@ -34,7 +34,7 @@ from toolshift.data.formats import read_as
 from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_typed
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
-from toolshift.data.traces.files import conversation_lines, is_trace
+from toolshift.data.trace_files import conversation_lines, is_trace
 from toolshift.runs.pool import Executor, open_pool
 
 EXAMPLES = 3

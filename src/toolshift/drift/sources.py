@@ -20,7 +20,7 @@ from toolshift.core.files import PACKED
 from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
-from toolshift.data.traces.files import is_trace, lines_of
+from toolshift.data.trace_files import is_trace, lines_of
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.lock import Lock, lock_side
 from toolshift.drift.stream import Called, Event, Reader, Shown, understood

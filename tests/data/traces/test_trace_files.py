@@ -10,7 +10,7 @@ import pytest
 import yaml
 from running import Run
 
-from toolshift.data.traces.files import conversation_lines, read_recorded
+from toolshift.data.trace_files import conversation_lines, read_recorded
 from toolshift.drift.sources import events_in
 from toolshift.drift.stream import Called, Ended, Shown
 
