@@ -30,6 +30,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.intake import Intake, check_read, no_text
+from toolshift.core.tool import JSON
 from toolshift.data.conversation import Call, Conversation, RowFault
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.traces import NAMES, TraceReader, not_known
@@ -297,6 +298,8 @@ class _SpanCalls:
         self._counted: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._inside: OrderedDict[tuple[str, str], str] = OrderedDict()
         """The spans around those that were counted, with the tool of the latter."""
+        self._requested: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """Calls that a request has told of: a file may have the newest spans first."""
 
     def expect(self, spans: Iterable[Span]) -> None:
         """Looks ahead at the spans of a row, whose order says nothing."""
@@ -315,7 +318,9 @@ class _SpanCalls:
         if span.agent:
             return
         if not self._tools:
-            yield from _reported(turn)
+            for called in _reported(turn):
+                _keep(self._requested, _mark(span, called.tool, called.arguments), called.tool)
+                yield called
         if _is_ending(turn):
             request = next((said.text for said in turn.said if said.role == "user"), "")
             yield Ended(any(reason.lower() in _REFUSED for reason in turn.reasons), request)
@@ -326,15 +331,27 @@ class _SpanCalls:
         self._clients = self._clients or not raw.served
         if raw.served and self._clients:
             return True
+        if self._requested.pop(_mark(span, run.tool, run.arguments), None) is not None:
+            return True
         own, around = (raw.trace, raw.id), (raw.trace, raw.parent)
         if self._inside.get(own) == run.tool or self._counted.get(around) == run.tool:
             return True
         for known, key in ((self._counted, own), (self._inside, around)):
             if key[1]:
-                known[key] = run.tool
-            while len(known) > _MAX_CALLS:
-                known.popitem(last=False)
+                _keep(known, key, run.tool)
         return False
+
+
+def _keep(known: OrderedDict[tuple[str, str], str], key: tuple[str, str], tool: str) -> None:
+    """Remembers the last of many calls."""
+    known[key] = tool
+    while len(known) > _MAX_CALLS:
+        known.popitem(last=False)
+
+
+def _mark(span: Span, tool: str, arguments: Any) -> tuple[str, str]:
+    """What a call of a trace is known by where two spans tell of it."""
+    return span.raw.trace, JSON.encode((tool, arguments)).decode()
 
 
 def _reported(turn: ModelTurn) -> Iterator[Called]:
