@@ -78,20 +78,9 @@ def make_world(
     writes: Sequence[str] | None = None,
     most: int = MOST_OF_A_KIND,
 ) -> MadeWorld:
-    """Makes tasks and a recording of conversations.
+    """Makes tasks and a recording of conversations; `tools` count before the tools in these.
 
-    Args:
-        recorded: the conversations.
-        folder: where each task may be tried; nothing stays there.
-        tools: definitions that count before those in the conversations, as MCP lists them.
-        writes: the tools that change something; None where nobody says so.
-        most: tasks of one kind.
-
-    Returns:
-        The world, masked; it may have no task.
-
-    Raises:
-        UsageError: where a tool that writes is none of the tools.
+    Each task is tried in `folder`, where nothing need stay.
     """
     mask = Mask()
     listed = {str(tool["name"]): dict(tool) for each in recorded for tool in each.tools}
