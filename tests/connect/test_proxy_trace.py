@@ -13,8 +13,8 @@ from mcp import Client
 
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Trace
-from toolshift.core.redaction import READ, Redactor
 from toolshift.core.errors import UsageError
+from toolshift.core.redaction import READ, Redactor
 from toolshift.drift.sources import read_source
 
 
