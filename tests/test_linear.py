@@ -11,10 +11,10 @@ from functools import cache
 import pytest
 
 from toolshift.adapt.errors_said import failure_of, named_tool, says_again
-from toolshift.connect.trace import Redactor
 from toolshift.core.calls import read_arguments
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
+from toolshift.core.redaction import Redactor
 from toolshift.core.scene import Scene
 from toolshift.core.text import one_line, visible
 from toolshift.data.formats import hermes, read_as, recognised, toolace

@@ -12,8 +12,9 @@ from connect.test_proxy import shifting, visit
 from mcp import Client
 
 from toolshift.connect.mcp.shifted_server import ShiftOptions
-from toolshift.connect.trace import READ, Redactor, Trace
+from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
+from toolshift.core.redaction import READ, Redactor
 from toolshift.drift.sources import read_source
 
 

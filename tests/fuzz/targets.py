@@ -29,12 +29,12 @@ from toolshift.agents.chat import ChatAgent
 from toolshift.api import evaluate, report_of
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.model_proxy.app import NO_COMPLETION, ModelProxy
-from toolshift.connect.trace import Redactor
 from toolshift.core.calls import MalformedCall, ToolCall, read_arguments, read_call
 from toolshift.core.canonical import canonical
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn, protocol_tools
+from toolshift.core.redaction import Redactor
 from toolshift.core.render import FORMS
 from toolshift.core.shift import NotApplicable
 from toolshift.core.text import escaped, one_line, visible

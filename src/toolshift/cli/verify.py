@@ -148,7 +148,7 @@ def verify(options: VerifyOptions) -> None:
     unread = [*now.unread, *(calls.unread if calls else ())]
     say_unread(unread)
     if options.sarif:
-        _write_sarif(report, options)
+        _write_sarif(report, options, unread)
     costs = []
     if isinstance(known, Lock) and options.agents and report.changes:
         costs = _costs(known, now, report, options)
@@ -239,13 +239,13 @@ def counts(report: DriftReport, fail_on: FailOn) -> bool:
     return SEVERITIES.index(report.worst) >= SEVERITIES.index(fail_on)
 
 
-def _write_sarif(report: DriftReport, options: VerifyOptions) -> None:
+def _write_sarif(report: DriftReport, options: VerifyOptions, unread: Sequence[Intake]) -> None:
     assert options.sarif is not None
     path = options.lock
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     content = options.lock.read_text(encoding="utf-8")
-    document = sarif(report, path.as_posix(), content, version("toolshift"))
+    document = sarif(report, path.as_posix(), content, version("toolshift"), unread)
     try:
         write(options.sarif, msgspec.json.format(JSON.encode(document), indent=1) + b"\n")
     except OSError as fault:

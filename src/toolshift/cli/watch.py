@@ -14,9 +14,9 @@ import msgspec
 
 from toolshift.cli.options import AsJson, header_of, say_unread, with_variables
 from toolshift.cli.parameters import argument, option, options_struct
-from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake
+from toolshift.core.redaction import Redactor
 from toolshift.core.terminal import say
 from toolshift.core.text import escaped, visible
 from toolshift.core.tool import JSON

@@ -1,4 +1,4 @@
-"""`toolshift world`: check a file of tasks, record its tools, write a first one."""
+"""`toolshift world`: record the tools of a file of tasks, write a first one, make one of traces."""
 
 from __future__ import annotations
 
@@ -8,18 +8,37 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import click
 import msgspec
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import VARIABLE, Headers, ModelOptions, named_header
+from toolshift.cli.options import (
+    VARIABLE,
+    AsJson,
+    Headers,
+    ModelOptions,
+    named_header,
+    say_unread,
+)
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.files import check_writable
-from toolshift.core.terminal import progress, say
+from toolshift.core.files import check_writable, write
+from toolshift.core.intake import NotRead, check_read, counted, some_unread
+from toolshift.core.terminal import print_json, progress, say
+from toolshift.data.trace_files import read_recorded
+from toolshift.data.traces.world import (
+    MOST_OF_A_KIND,
+    MadeWorld,
+    make_world,
+    recorded_bytes,
+    tasks_text,
+)
+from toolshift.drift.sources import read_sources
+from toolshift.drift.stream import understood
 from toolshift.interop.client_files import server_of
 from toolshift.interop.server import ADDRESS, COMMAND, command_of
 from toolshift.runs.own_checking import let_play
@@ -72,6 +91,105 @@ def world_record(options: RecordOptions) -> None:
     recording = os.path.relpath(out, path.parent)
     plain = re.fullmatch(r"[\w./-]+", recording)
     say(f"  tools: {{recording: {recording if plain else json.dumps(recording)}}}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracesOptions:
+    """What `toolshift world from-traces` is asked for.
+
+    Attributes:
+        files: traces or conversations.
+        out: the file of tasks; the recording is written beside it.
+        tools: sources of definitions of tools, as `toolshift lock` takes them.
+        writes: the tools that change something.
+        most: tasks of one kind.
+    """
+
+    files: Annotated[tuple[Path, ...], argument(metavar="FILE...")]
+    out: Annotated[Path, option(help="The file of tasks to write; the recording goes beside it.")]
+    tools: Annotated[
+        tuple[str, ...],
+        option(metavar="SOURCE", help="Definitions of the tools, as for lock; repeat."),
+    ] = ()
+    writes: Annotated[
+        tuple[str, ...], option(metavar="TOOL", help="A tool that changes something; repeat.")
+    ] = ()
+    most: Annotated[int, option(type=click.IntRange(min=1), help="Tasks of one kind, at most.")] = (
+        MOST_OF_A_KIND
+    )
+    as_json: AsJson = False
+
+
+@world.command("from-traces")
+@options_struct(TracesOptions)
+def world_from_traces(options: TracesOptions) -> None:
+    """Make a world out of traces: tasks, expected calls and a recording, masked.
+
+    FILE: spans of OpenTelemetry, OpenInference or the AI SDK, an export of Langfuse, LangSmith,
+    Phoenix or MLflow, or conversations. What cannot be checked is left out, counted by reason.
+
+    \b
+    toolshift world from-traces spans.jsonl --writes refund_order --out tasks.yaml
+    toolshift check tasks.yaml
+    """
+    recording = options.out.with_suffix(".recording.jsonl")
+    _check_paths(options, recording)
+    recorded, intakes = read_recorded(options.files)
+    for intake in intakes:
+        check_read(intake, "a call of a tool or a turn of a model", understood())
+    tools = read_sources(options.tools).tools if options.tools else ()
+    with TemporaryDirectory() as folder:
+        made = make_world(recorded, Path(folder), tools, options.writes or None, options.most)
+    if not made.tasks:
+        why = f"none of {counted(len(recorded), 'conversation')} makes a task: {_reasons(made)}"
+        raise NotRead(why if recorded else "no conversation is recorded in these files", intakes[0])
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", options.out.stem).strip("_") or "traces"
+    name = name if name[0].isalpha() else f"w_{name}"
+    write(recording, recorded_bytes(made.head, made.lines))
+    write(options.out, tasks_text(name, made.system, made.tasks, recording.name).encode())
+    if options.as_json:
+        print_json(
+            {
+                "tasks": len(made.tasks), "kinds": made.kinds, "conversations": len(recorded),
+                "answers": len(made.lines), "left_out": made.left_out, "masked": made.masked,
+                "unread": some_unread(intakes),
+            }
+        )  # fmt: skip
+        return
+    _say_made(options, made, len(recorded), recording)
+    say_unread(intakes)
+    say(f"  {command('check', options.out)}")
+
+
+def _say_made(options: TracesOptions, made: MadeWorld, count: int, recording: Path) -> None:
+    tasks, kinds = counted(len(made.tasks), "task"), counted(len(made.kinds), "kind")
+    say(
+        f"{options.out}: {tasks} of {kinds}, from {counted(count, 'conversation')}; "
+        f"{counted(len(made.lines), 'answer')} in {recording.name}."
+    )
+    if made.masked:
+        say(f"Masked: {', '.join(counted(n, what) for what, n in sorted(made.masked.items()))}.")
+    say("Names and addresses have no form and are not masked: look through both files.")
+    if made.left_out:
+        say(f"Left out: {_reasons(made)}.")
+
+
+def _reasons(made: MadeWorld) -> str:
+    return "; ".join(f"{why} ({count})" for why, count in sorted(made.left_out.items()))
+
+
+def _check_paths(options: TracesOptions, recording: Path) -> None:
+    """Checks that the files to read are there, and those to write are not."""
+    if not options.files:
+        raise UsageError("name at least one FILE of traces")
+    for path in (options.out, recording):
+        if path.exists():
+            raise UsageError(f"{path} is there already: name another file")
+        check_writable(path, "--out")
+    for path in options.files:
+        if not path.is_file():
+            what = "a folder: name a file in it" if path.is_dir() else "not there"
+            raise UsageError(f"{path} is {what}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,7 @@ from toolshift.data.formats import read_as
 from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_typed
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
+from toolshift.data.trace_files import conversation_lines, is_trace
 from toolshift.runs.pool import Executor, open_pool
 
 EXAMPLES = 3
@@ -274,9 +275,12 @@ def _list(lines: Path, out: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The rows of a file as JSON lines; those of Parquet as they would be written."""
+    """The rows of a file as JSON lines; of traces, these are the conversations that they tell."""
     if path.suffix == ".parquet":
         yield from lines_of(path)
+        return
+    if is_trace(path):
+        yield from conversation_lines(path)
         return
     with opened(path) as file, sound(path):
         if not is_array(path):
@@ -300,13 +304,15 @@ def is_array(path: Path) -> bool:
 
 def place_word(path: Path) -> str:
     """What the rows of a file are counted by: its lines, or themselves."""
+    if path.suffix != ".parquet" and is_trace(path):
+        return "conversation"
     return "row" if path.suffix == ".parquet" or is_array(path) else "line"
 
 
 def sameness(job: Job) -> str:
     """What is promised of rows that are not shifted."""
     plain = _kind(job.source) != ".parquet" and _kind(job.out) == ".jsonl"
-    plain = plain and not is_array(job.source)
+    plain = plain and not is_array(job.source) and not is_trace(job.source)
     return "the same bytes" if plain else "with the same content"
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from toolshift.core.intake import Intake, some_unread
 from toolshift.core.text import visible
 from toolshift.drift.changes import KINDS
 from toolshift.drift.events import HASH_CHANGED, INSTRUCTIONS, DriftEvent, DriftReport
@@ -18,8 +19,10 @@ _OTHER_KINDS = {
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(report: DriftReport, path: str, content: str, version: str) -> dict[str, Any]:
-    """One SARIF run with a result for each event."""
+def sarif(
+    report: DriftReport, path: str, content: str, version: str, unread: Iterable[Intake] = ()
+) -> dict[str, Any]:
+    """One SARIF run: a result for each event, a notification for each input read in part."""
     lines = _lines(content)
     kinds = list(dict.fromkeys(event.kind for event in report.events))
     rules = [
@@ -28,7 +31,11 @@ def sarif(report: DriftReport, path: str, content: str, version: str) -> dict[st
     ]
     driver = {"name": "toolshift", "version": version, "rules": rules}
     results = [_result(event, report, path, lines) for event in report.events]
-    run = {"tool": {"driver": driver}, "results": results}
+    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
+    told = [visible(f"{each.source}: {each.missing()}") for each in some_unread(unread)]
+    if told:
+        notes = [{"level": "warning", "message": {"text": text}} for text in told]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 

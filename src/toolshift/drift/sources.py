@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import PACKED, opened, sound
+from toolshift.core.files import PACKED
 from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
+from toolshift.data.trace_files import is_trace, lines_of
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.stream import Called, Event, Reader, Shown, understood
 from toolshift.interop.client_files import server_of
@@ -42,8 +43,10 @@ def read_source(text: str, headers: Mapping[str, str] = {}) -> Side:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is a file of JSON lines, by its name; it may be compressed."""
+    """Whether a path is a file of JSON lines, by its name, or of traces; it may be compressed."""
     name = path.with_suffix("") if path.suffix in PACKED else path
+    if name.suffix == ".json" and path.is_file():
+        return is_trace(path)
     return name.suffix in _LINES and path.is_file()
 
 
@@ -75,9 +78,11 @@ def read_sources(texts: Iterable[str], headers: Mapping[str, str] = {}) -> Side:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, decompressed where its name says that it is compressed."""
-    with opened(path) as file, sound(path):
-        yield from file
+    """The lines of a file, decompressed where its name says that it is compressed.
+
+    A `.json` file may also be one list of rows, or one object, as exports of platforms are.
+    """
+    return lines_of(path)
 
 
 def events_in(path: Path, reader: Reader | None = None) -> Iterator[Event]:
@@ -118,8 +123,8 @@ def _of_stream(path: Path) -> Side:
         empty = ": it is empty" if not reader.intake.total else ""
         raise NotRead(
             f"{path} shows no list of tools{empty}. Lock the server itself, or a trace that has "
-            "one (`toolshift proxy --trace`, conversations with `tools`, spans with "
-            f"gen_ai.tool.definitions).{met}",
+            "one (`toolshift proxy --trace`, conversations with `tools`, spans of a model with the "
+            f"tools that it was given).{met}",
             reader.intake,
         )
     if twice:

@@ -12,40 +12,41 @@ a list of tools in such a trace         {"listed": [...]}
 a request in one of the model proxy     {"carried": [...], "spoken": [...]}
 a conversation                          {"messages": [...], "tools": [...]}, or any format that
                                         `toolshift augment` reads
-OpenTelemetry spans                     {"resourceSpans": [...]}, or one span with `attributes`
+a trace of production                   any dialect of `data.traces`: OTLP or one span a line, or a
+                                        row of the export of a platform
 
-Of spans these are read: `gen_ai.tool.definitions`, `gen_ai.tool.name`, `mcp.method.name`,
-`gen_ai.tool.call.arguments`, `gen_ai.tool.call.result`, `gen_ai.response.finish_reasons`,
-`gen_ai.input.messages`, `error.type`, the status and the times. From line to line only this is
-kept: whether client spans were seen, and what was read (`Reader.intake`).
+From line to line only this is kept: what was read (`Reader.intake`), whether spans of tools and of
+clients were seen, the last calls, so that one that two spans tell is counted once, and turns of
+models of which a log has told a part.
 """
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from toolshift.core.intake import Intake, check_read, no_text
-from toolshift.data.conversation import Conversation, RowFault
+from toolshift.core.tool import JSON
+from toolshift.data.conversation import Call, Conversation, RowFault
 from toolshift.data.formats import FORMATS, read_as, recognised
+from toolshift.data.traces import NAMES, TraceReader, not_known
+from toolshift.data.traces.messages import as_listed
+from toolshift.data.traces.spans import ModelTurn, Said, Span, ToolRun, decoded, objects
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
+from toolshift.interop.outcome import has_failed
 from toolshift.shifts.release.inputs import Kind
 
 REFUSE = "refuse"
 """The tool by which an agent refuses in our own protocol."""
-_TOOL_METHODS = ("tools/call",)
 _REFUSED = ("refusal", "content_filter")
 _GOES_ON = frozenset(("tool_call", "tool_calls", "tool_use", "function_call"))
 """Finish reasons of a turn that calls a tool, of OpenTelemetry, OpenAI and Anthropic."""
-_SERVER = (2, "SPAN_KIND_SERVER", "SpanKind.SERVER")
-_SCHEMAS = ("parameters", "inputSchema", "input_schema")
-"""Where OpenAI, MCP and Anthropic have the schema of a tool's arguments."""
-_FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
+_MAX_CALLS = 4096
+"""Calls that are remembered, to know the second span of one."""
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -96,7 +97,7 @@ def understood() -> str:
     """Names the forms that are read, for a message."""
     return (
         "These are read: traces of `toolshift proxy` and of the model proxy; conversations "
-        f"({', '.join(FORMATS.names())}); OpenTelemetry spans with attributes gen_ai.* or mcp.*"
+        f"({', '.join(FORMATS.names())}); traces of {', '.join(NAMES)}"
     )
 
 
@@ -109,7 +110,8 @@ class Reader:
 
     def __init__(self, source: str = "the stream") -> None:
         self.intake = Intake(source, "line")
-        self._clients = False
+        self._traces = TraceReader()
+        self._calls = _SpanCalls()
         self._line = 0
 
     def read(self, line: bytes) -> list[Event]:
@@ -133,10 +135,9 @@ class Reader:
 
     def _read(self, row: Mapping[str, Any], line: bytes) -> list[Event]:
         """The events of a row; spans are counted one by one, everything else as a line."""
-        spans = _spans_of(row)
+        spans = None if isinstance(row.get("tool"), str) else self._traces.read(row)
         if spans is not None:
-            self.intake = msgspec.structs.replace(self.intake, unit="span")
-            return [event for span in spans for event in self._counted_span(span)]
+            return self._read_spans(spans)
         conversation = _conversation(row)
         events = list(_events(row) if conversation is None else conversed(conversation, row))
         if conversation is not None and calls_in_text(conversation):
@@ -145,36 +146,19 @@ class Reader:
             self.intake = self.intake.took() if events else self.intake.passed()
         return events
 
-    def _counted_span(self, span: Mapping[str, Any]) -> list[Event]:
-        """The events of a span, which is also counted."""
-        events = list(self._span(span))
-        attributes = _attributes(span.get("attributes"))
-        if events:
-            self.intake = self.intake.took()
-        elif any(key.startswith(_READ_OF_SPANS) for key in attributes):
-            self.intake = self.intake.passed()  # such as a turn of a model that goes on to call
-        else:
-            self._missed(_foreign(attributes), str(span.get("name", "")))
+    def _read_spans(self, spans: list[Span]) -> list[Event]:
+        """The events of the spans of a row, each of which is counted."""
+        self.intake = msgspec.structs.replace(self.intake, unit="span")
+        self._calls.expect(spans)
+        events: list[Event] = []
+        for span in spans:
+            told = [*self._calls.events(span)]
+            events += told
+            # one without events is such as a turn of a model that goes on to call
+            self.intake = self.intake.took() if told else self.intake.passed()
+        for raw in self._traces.unknown:
+            self._missed(not_known(raw), raw.name)
         return events
-
-    def _span(self, span: Mapping[str, Any]) -> Iterator[Event]:
-        attributes = _attributes(span.get("attributes"))
-        definitions = _decoded(attributes.get("gen_ai.tool.definitions"))
-        if isinstance(definitions, list):
-            listed = [_as_listed(item) for item in _objects(definitions)]
-            # a tool of the provider's own, such as web search, has a type and no name
-            yield Shown([item for item in listed if isinstance(item.get("name"), str)], "openai")
-        name = attributes.get("gen_ai.tool.name")
-        calls = attributes.get("gen_ai.operation.name") == "execute_tool"
-        if isinstance(name, str) and (calls or attributes.get("mcp.method.name") in _TOOL_METHODS):
-            served = span.get("kind") in _SERVER
-            self._clients = self._clients or not served
-            if not (served and self._clients):  # the client's span tells of the same call
-                yield _traced(span, attributes, name)
-        reasons = attributes.get("gen_ai.response.finish_reasons")
-        if isinstance(reasons, list) and _GOES_ON.isdisjoint(map(str, reasons)):
-            request = _asked(_decoded(attributes.get("gen_ai.input.messages")))
-            yield Ended(any(item in _REFUSED for item in reasons), request)
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
@@ -213,12 +197,13 @@ def _events(row: Mapping[str, Any]) -> Iterator[Event]:
 def _proxied(row: Mapping[str, Any]) -> Called:
     arguments, ok, ms = row.get("arguments"), row.get("ok"), row.get("ms")
     answers = row.get("answers")
+    result = row["shown"] if "shown" in row else _answer(_last(answers))
     return Called(
         row["tool"],
         arguments if isinstance(arguments, dict) else None,
-        ok if isinstance(ok, bool) else None,
+        ok and not has_failed(result) if isinstance(ok, bool) else None,
         _milliseconds(ms),
-        row["shown"] if "shown" in row else _answer(_last(answers)),
+        result,
     )
 
 
@@ -246,9 +231,7 @@ def _answer(raw: Any) -> Any:
     texts = [
         str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block
     ]
-    return (
-        _decoded("\n".join(texts)) if texts else [block.get("type") for block in _objects(blocks)]
-    )
+    return decoded("\n".join(texts)) if texts else [block.get("type") for block in objects(blocks)]
 
 
 def _spoken(call: Any) -> tuple[str, dict[str, Any] | None]:
@@ -259,7 +242,7 @@ def _spoken(call: Any) -> tuple[str, dict[str, Any] | None]:
         name, arguments_given = [*(call if isinstance(call, list | tuple) else [call]), None, None][
             :2
         ]
-    arguments = _decoded(arguments_given)
+    arguments = decoded(arguments_given)
     return str(name), arguments if isinstance(arguments, dict) else None
 
 
@@ -269,7 +252,7 @@ def _spoken(call: Any) -> tuple[str, dict[str, Any] | None]:
 def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
     """The events of a whole conversation."""
     if conversation.tools:
-        yield Shown([_as_listed(tool.function) for tool in conversation.tools], "openai")
+        yield Shown([as_listed(tool.function) for tool in conversation.tools], "openai")
     waiting: dict[str, Called] = {}
     order: list[str] = []
     refused = False
@@ -283,8 +266,8 @@ def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Ev
             key = message.call_id or next((number for number in order if number in waiting), "")
             called = waiting.pop(key, None)
             if called is not None:
-                result = _decoded(message.text)
-                yield Called(called.tool, called.arguments, _succeeded(result), None, result)
+                result = decoded(message.text)
+                yield Called(called.tool, called.arguments, not has_failed(result), None, result)
     yield from waiting.values()
     request = next(
         (message.text for message in conversation.messages if message.role == "user"), ""
@@ -299,128 +282,99 @@ def _says_refusal(row: Mapping[str, Any]) -> bool:
     return isinstance(last, Mapping) and bool(last.get("refusal"))
 
 
-def _succeeded(result: Any) -> bool:
-    """Whether a result is no error, as an object with `error` or a text "Error..." is."""
-    if isinstance(result, Mapping):
-        return not (result.get("error") or result.get("isError") is True)
-    return not (isinstance(result, str) and result.lstrip().startswith("Error"))
-
-
-def _as_listed(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as OpenAI has it, as an MCP server lists it."""
-    inner = raw.get("function")
-    function = inner if isinstance(inner, Mapping) else raw
-    schema = next((function[key] for key in _SCHEMAS if key in function), None)
-    kept = {k: v for k, v in function.items() if k not in (*_SCHEMAS, "type")}
-    return {**kept, "inputSchema": schema if isinstance(schema, Mapping) else {"type": "object"}}
-
-
 # -- spans -----------------------------------------------------------------------------------------
 
 
-_READ_OF_SPANS = ("gen_ai.", "mcp.")
-"""The prefix of attributes that are read."""
-_DIALECTS = {"openinference.": "OpenInference", "ai.": "the Vercel AI SDK"}
-"""Other span conventions, by the prefix of their attributes."""
-_MAX_NAMED = 4
+class _SpanCalls:
+    """The events of spans; a call that several spans tell is one event.
+
+    A client and a server tell of the same call, and so do two libraries that instrument one
+    program, one span inside of the other, and the next request to the model, which has the result.
+    So requests count only in a stream without spans of tools, and servers in one without clients.
+    """
+
+    def __init__(self) -> None:
+        self._tools = self._clients = False
+        self._counted: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._inside: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """The spans around those that were counted, with the tool of the latter."""
+        self._requested: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """Calls that a request has told of: a file may have the newest spans first."""
+
+    def expect(self, spans: Iterable[Span]) -> None:
+        """Looks ahead at the spans of a row, whose order says nothing."""
+        self._tools = self._tools or any(span.run is not None for span in spans)
+
+    def events(self, span: Span) -> Iterator[Event]:
+        """The events of a span."""
+        run, turn = span.run, span.turn
+        if run is not None and not self._is_known(span, run):
+            failed = bool(run.failed) or has_failed(run.result)
+            yield Called(run.tool, run.arguments, not failed, span.raw.ms, run.result)
+        if turn is None:
+            return
+        if turn.tools:
+            yield Shown(list(turn.tools), "openai")
+        if span.agent:
+            return
+        if not self._tools:
+            for called in _reported(turn):
+                _keep(self._requested, _mark(span, called.tool, called.arguments), called.tool)
+                yield called
+        if _is_ending(turn):
+            request = next((said.text for said in turn.said if said.role == "user"), "")
+            yield Ended(any(reason.lower() in _REFUSED for reason in turn.reasons), request)
+
+    def _is_known(self, span: Span, run: ToolRun) -> bool:
+        """Whether another span has told of the call."""
+        raw = span.raw
+        self._clients = self._clients or not raw.served
+        if raw.served and self._clients:
+            return True
+        if self._requested.pop(_mark(span, run.tool, run.arguments), None) is not None:
+            return True
+        own, around = (raw.trace, raw.id), (raw.trace, raw.parent)
+        if self._inside.get(own) == run.tool or self._counted.get(around) == run.tool:
+            return True
+        for known, key in ((self._counted, own), (self._inside, around)):
+            if key[1]:
+                _keep(known, key, run.tool)
+        return False
 
 
-def _foreign(attributes: Mapping[str, Any]) -> str:
-    """Names the convention of a span that has no known attributes."""
-    whose = next(
-        (n for key in attributes for sign, n in _DIALECTS.items() if key.startswith(sign)), ""
-    )
-    spaces = list(dict.fromkeys(f"{key.partition('.')[0]}.*" for key in attributes))[:_MAX_NAMED]
-    has = f"its attributes are {', '.join(spaces)}" if spaces else "it has no attributes"
-    return f"a span {f'of {whose}' if whose else 'of another convention'}; {has}"
+def _keep(known: OrderedDict[tuple[str, str], str], key: tuple[str, str], tool: str) -> None:
+    """Remembers the last of many calls."""
+    known[key] = tool
+    while len(known) > _MAX_CALLS:
+        known.popitem(last=False)
 
 
-def _spans_of(row: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """The spans of a row; None where it is of something else."""
-    if isinstance(row.get("tool"), str):
-        return None
-    if "resourceSpans" in row:
-        return list(_spans(row))
-    return [row] if isinstance(row.get("attributes"), Mapping | list) else None
+def _mark(span: Span, tool: str, arguments: Any) -> tuple[str, str]:
+    """What a call of a trace is known by where two spans tell of it."""
+    return span.raw.trace, JSON.encode((tool, arguments)).decode()
 
 
-def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for resource in _objects(row.get("resourceSpans")):
-        for scope in _objects(resource.get("scopeSpans")):
-            yield from _objects(scope.get("spans"))
-
-
-def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
-    return [item for item in _listed(value) if isinstance(item, Mapping)]
-
-
-def _attributes(raw: Any) -> Mapping[str, Any]:
-    if isinstance(raw, Mapping):
-        return raw
-    return {
-        str(attribute.get("key")): _value(attribute.get("value")) for attribute in _objects(raw)
-    }
-
-
-def _value(raw: Any) -> Any:
-    """A value of OTLP, as JSON writes it."""
-    if not isinstance(raw, Mapping) or len(raw) != 1:
-        return raw
-    ((kind, value),) = raw.items()
-    if kind == "arrayValue" and isinstance(value, Mapping):
-        return [_value(item) for item in _listed(value.get("values"))]
-    if kind == "kvlistValue" and isinstance(value, Mapping):
-        return {str(o.get("key")): _value(o.get("value")) for o in _objects(value.get("values"))}
-    if kind == "intValue" and isinstance(value, str):
-        return int(value) if re.fullmatch(r"-?\d{1,19}", value, re.ASCII) else value
-    return value
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _traced(span: Mapping[str, Any], attributes: Mapping[str, Any], name: str) -> Called:
-    arguments = _decoded(attributes.get("gen_ai.tool.call.arguments"))
-    status = span.get("status")
-    said_status = status if isinstance(status, Mapping) else {}
-    code = said_status.get("code", said_status.get("status_code"))
-    failed = "error.type" in attributes or code in _FAILED
-    return Called(
-        name,
-        arguments if isinstance(arguments, dict) else None,
-        not failed,
-        _took(span),
-        _decoded(attributes.get("gen_ai.tool.call.result")),
-    )
-
-
-def _asked(messages: Any) -> str:
-    """The texts of the first message of the user, as `gen_ai.input.messages` has it."""
-    first = next((message for message in _objects(messages) if message.get("role") == "user"), {})
-    return " ".join(str(part.get("content", "")) for part in _objects(first.get("parts")))
-
-
-def _took(span: Mapping[str, Any]) -> float | None:
-    """Milliseconds, from the times in nanoseconds or as texts."""
-    begun, ended = (span.get(f"{side}TimeUnixNano") for side in ("start", "end"))
-    try:
-        if begun is not None and ended is not None:
-            return _milliseconds((int(ended) - int(begun)) / 1e6)
-        first, last = (
-            datetime.fromisoformat(str(span.get(key)).replace("Z", "+00:00"))
-            for key in ("start_time", "end_time")
+def _reported(turn: ModelTurn) -> Iterator[Called]:
+    """The calls whose results this turn is the first to be given: those at the end."""
+    calls: list[Call] = []
+    results: list[Said] = []
+    for said in turn.said:
+        if said.role == "tool":
+            results.append(said)
+        else:
+            calls, results = list(said.calls), []
+    for result in results:
+        call = next(
+            (c for c in calls if c.id and c.id == result.call_id), calls[0] if calls else None
         )
-        return _milliseconds((last - first).total_seconds() * 1000)
-    except (TypeError, ValueError, OverflowError):
-        return None
+        if call is not None:
+            calls.remove(call)
+            failed = bool(result.failed) or has_failed(result.result)
+            yield Called(call.name, call.arguments, not failed, None, result.result)
 
 
-def _decoded(value: Any) -> Any:
-    """Decodes a text that holds JSON; returns any other value unchanged."""
-    if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
-        return value
-    try:
-        return msgspec.json.decode(value)
-    except (ValueError, RecursionError):  # msgspec's own errors, and half a character
-        return value
+def _is_ending(turn: ModelTurn) -> bool:
+    """Whether the model answered, and called no tool."""
+    calls = any(said.calls for said in turn.replied)
+    reasons = {reason.lower().replace("-", "_") for reason in turn.reasons}
+    return not calls and _GOES_ON.isdisjoint(reasons) and bool(reasons or turn.replied)

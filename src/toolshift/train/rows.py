@@ -27,6 +27,7 @@ from toolshift.data.augment import converted
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import FORMATS
 from toolshift.data.parquet import parquet
+from toolshift.data.trace_files import conversation_lines, is_trace
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -105,7 +106,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         makes = command("data", "--out", path)
         raise UsageError(f"{path}: there is no such file; `{makes}` writes one")
-    read = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
+    if path.suffix == ".parquet":
+        read = _read_parquet(path)
+    elif is_trace(path):
+        read = map(msgspec.json.decode, conversation_lines(path))
+    else:
+        read = _read_lines(path)
     rows = (_as_messages(row, f"{path}, row {number}") for number, row in enumerate(read, 1))
     return checked(rows, str(path))
 

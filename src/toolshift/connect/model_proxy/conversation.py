@@ -27,6 +27,7 @@ from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
 from toolshift.dialects.form import WIRE
+from toolshift.interop.outcome import has_failed
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
 from toolshift.shifts.watching import unchanged
@@ -309,6 +310,5 @@ def read_result(text: str, failed: bool = False) -> Result:
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return Result(not (failed or text.lstrip().lower().startswith("error")), text)
-    failed = failed or (isinstance(data, dict) and bool(data.get("error")))
-    return Result(not failed, data)
+        return Result(not (failed or has_failed(text)), text)
+    return Result(not (failed or has_failed(data)), data)

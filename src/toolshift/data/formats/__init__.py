@@ -13,6 +13,7 @@ from typing import Any
 from toolshift.core.errors import described
 from toolshift.core.registry import Registry
 from toolshift.data.conversation import Conversation, Format, RowFault
+from toolshift.data.traces import nearest, not_known, raws_of
 
 FORMATS: Registry[Format] = Registry(
     "format",
@@ -41,12 +42,16 @@ def recognised(row: Mapping[str, Any]) -> Format:
     for each in _all():
         if each.recognises(row):
             return each
+    for raw in (raws_of(row) or ())[:1]:
+        raise RowFault(not_known(raw))
     for column, what in _NEAR.items():
         if column in row:
             raise RowFault(f"`{column}` is no list of {what}")
     columns = ", ".join(map(str, list(row)[:8])) or "none"
+    near = nearest(row)
+    near = f"; nearest are {near}" if near else ""
     raise RowFault(
-        f"no known format has these columns: {columns} (known: {', '.join(FORMATS.names())})"
+        f"no known format has these columns: {columns} (known: {', '.join(FORMATS.names())}){near}"
     )
 
 
