@@ -224,6 +224,13 @@ class NeverSearches(PlantedSolver):
         return False
 
 
+class CutsTheList(PlantedSolver):
+    """Is given the first 40 tools alone, as by a client that cuts the list."""
+
+    def offered(self) -> tuple[Tool, ...]:
+        return super().offered()[:40]
+
+
 class HalfMemory(PlantedSolver):
     """Calls half of the tools as they were in training: names, arguments, types and choices."""
 
@@ -255,6 +262,7 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "assumes_defaults": (AssumesDefaults, "missed_page"),
     "ignores_units": (IgnoresUnits, "ignored_result"),
     "never_searches": (NeverSearches, "wrong_refusal"),
+    "cuts_the_list": (CutsTheList, "wrong_refusal"),
     "half_memory": (HalfMemory, "memorised_name"),
 }
 """Every weakness, and the cause that a valid instrument must name for it."""

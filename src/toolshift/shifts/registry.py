@@ -49,6 +49,7 @@ OURS = {
     "description_removal": "toolshift.shifts.action:description_removal",
     "distractor_tools": "toolshift.shifts.action:distractor_tools",
     "tool_subset": "toolshift.shifts.action:tool_subset",
+    "crowded_list": "toolshift.shifts.crowded:crowded_list",
     "query_paraphrase": "toolshift.shifts.query:query_paraphrase",
     "query_typos": "toolshift.shifts.query:query_typos",
     "query_ambiguity": "toolshift.shifts.query:query_ambiguity",
@@ -94,6 +95,7 @@ OURS = {
     "contradictory_request_lookalike": "toolshift.shifts.domain:contradictory_request_lookalike",
     "no_such_entity": "toolshift.shifts.domain:no_such_entity",
     "no_such_entity_lookalike": "toolshift.shifts.domain:no_such_entity_lookalike",
+    "crowded_list_*": "toolshift.shifts.crowded:of_number",
     "*.json": "toolshift.shifts.release.file:find_file_shift",
     "*@*": "toolshift.shifts.release.file:find_file_shift",
 }
@@ -200,7 +202,9 @@ def file_contents(names: Iterable[str]) -> dict[str, bytes]:
     return {name: content for name, content in contents.items() if content}
 
 
-def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
+def apply(
+    scene: Scene, name: str, severity: int, draw: str = "", place: int | None = None
+) -> Scene:
     """Applies a shift to a scene.
 
     Args:
@@ -209,6 +213,8 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
         severity: 1 to 3.
         draw: what its random choices are derived from; the task where nothing is given. Scenes
             under one draw are shown the same new names, as far as they need the same tools.
+        place: the number that its choices are derived from beside that; where None, how many shifts
+            the scene has been through.
 
     Returns:
         A new scene; the one given stays as it is.
@@ -225,7 +231,8 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     why = scene.not_applicable_reason(found)
     if why:
         raise NotApplicable(why)
-    rng = seeds.rng(draw or scene.task.id, found.base, severity, len(scene.shifts), "shift")
+    number = len(scene.shifts) if place is None else place
+    rng = seeds.rng(draw or scene.task.id, found.base, severity, number, "shift")
     change = _change(found, scene, rng, severity)
     layers = scene.layers
     for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):
