@@ -128,7 +128,7 @@ class StoredEpisode:
 _ABOUT: dict[str, type] = {
     **dict.fromkeys(("id", "agent", "task", "task_id", "scene", "world", "kind", "pool"), str),
     **dict.fromkeys(("seed", "size", "trial"), int),
-    **dict.fromkeys(("shifts", "shift"), str),
+    **dict.fromkeys(("shifts", "under", "shift"), str),
     "severity": int,
     **dict.fromkeys(("tier", "dimension"), str),
 }

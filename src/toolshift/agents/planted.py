@@ -6,7 +6,7 @@ the episodes, chosen by a hash of the task), `never_refuses+gives_up`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any
@@ -31,7 +31,7 @@ class PlantedSolver(Solver):
 
     def clean_tool(self, tool: Tool) -> Tool | None:
         """The tool as it was before any shift: of the same origin."""
-        clean = self.episode.scene.clean.tools
+        clean = self.episode.scene.clean.reachable
         return next((t for t in clean if t.origin == tool.origin), None)
 
     def codes_seen(self) -> list[str]:
@@ -220,8 +220,14 @@ class IgnoresUnits(careless.IgnoresUnits, PlantedSolver):
 class NeverSearches(PlantedSolver):
     """Knows only the tools that it is shown, and never asks for more."""
 
-    def look_further(self) -> bool:
+    def look_further(self, queries: Iterable[str]) -> bool:
         return False
+
+
+class SearchesOnce(PlantedSolver):
+    """Searches once with each words, and takes it that there is nothing but what that shows."""
+
+    searches = 1
 
 
 class CutsTheList(PlantedSolver):
@@ -262,6 +268,7 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "assumes_defaults": (AssumesDefaults, "missed_page"),
     "ignores_units": (IgnoresUnits, "ignored_result"),
     "never_searches": (NeverSearches, "wrong_refusal"),
+    "searches_once": (SearchesOnce, "wrong_refusal"),
     "cuts_the_list": (CutsTheList, "wrong_refusal"),
     "half_memory": (HalfMemory, "memorised_name"),
 }

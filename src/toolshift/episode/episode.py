@@ -151,7 +151,9 @@ class Episode:
         before, written = len(session.true_calls), len(session.upstream.effects)
         wrong, result = self._result_of(call)
         text = self._shown(result, call.name)
+        shown = self.tools
         gone = self._look() if self._dynamic else ()
+        loaded = self.tools is not shown and any(tool.lists for tool in self.tools)
         made = session.true_calls[before:]
         true = made[-1][2] if made else None
         hint = result.hint.kind if result.hint else ""
@@ -171,7 +173,7 @@ class Episode:
                 effects=tuple(session.upstream.effects[written:]),
                 touched=self._dynamic and not wrong and _touched(result, true),
                 evidence=_evidence(result, bool(gone)),
-                tools=tuple(tool.name for tool in self.tools) if gone else (),
+                tools=tuple(tool.name for tool in self.tools) if gone or loaded else (),
             )
         )
         if true is not None and true.unrecorded:

@@ -81,6 +81,9 @@ class EpisodeBackend:
         self._catch_up()
         return str(value) in self._told or self.user_said(value) or self._in_schema(value)
 
+    def request(self) -> str:
+        return self.episode.ask_now.text
+
     def user_said(self, value: object) -> bool:
         self._catch_up()
         return is_said(value, self._said)

@@ -57,17 +57,11 @@ def words_of_tools(tools: Iterable[Tool]) -> frozenset[str]:
 
 
 def by_rule(pool: str, seed: int, count: int, apart: frozenset[str]) -> tuple[Foreign, ...]:
-    """So many tools of made-up services, service by service.
+    """So many tools of made-up services, in the order in which a host lists them.
 
-    Args:
-        pool: whose words they are made of: "train", "dev" or "test".
-        seed: of the order of the services, and of the parameters.
-        count: how many; where the services run out, they come again, each for a region.
-        apart: words of the scene's own tools. A service that deals with one of them is left out,
-            so that no foreign tool may be taken for a right one.
-
-    Returns:
-        The tools in the order in which a host lists them, the same for the same arguments.
+    Where the services run out, they come again, each for a region. A service that deals with one of
+    the words of the scene's own tools (`apart`) is left out, so that no foreign tool may be taken
+    for a right one.
     """
     return _by_rule(pool, seed, count, _clashing(pool, apart))
 

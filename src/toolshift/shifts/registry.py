@@ -75,6 +75,7 @@ OURS = {
     "required_parameter": "toolshift.shifts.arguments:required_parameter",
     "tools_by_action": "toolshift.shifts.toolset:tools_by_action",
     "tools_behind_search": "toolshift.shifts.toolset:tools_behind_search",
+    "tool_search": "toolshift.shifts.tool_search:tool_search",
     "stale_tool_list": "toolshift.shifts.toolset:stale_tool_list",
     "unit_change_placebo": "toolshift.shifts.units:unit_change_placebo",
     "unit_change": "toolshift.shifts.units:unit_change",
