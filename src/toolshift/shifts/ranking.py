@@ -47,10 +47,15 @@ class Index:
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = tuple(tools)
-        self._counts = [Counter(words_in(_text_of(tool))) for tool in self.tools]
-        self._lengths = [counts.total() for counts in self._counts]
-        self._mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
-        self._holders = Counter(word for counts in self._counts for word in counts)
+        counts = [Counter(words_in(_text_of(tool))) for tool in self.tools]
+        lengths = [each.total() for each in counts]
+        mean = sum(lengths) / len(lengths) if lengths else 1.0
+        self._holders: dict[str, list[tuple[int, float]]] = {}
+        for place, (each, length) in enumerate(zip(counts, lengths, strict=True)):
+            longer = 1 - B + B * length / mean
+            for word, times in each.items():
+                told = times * (K1 + 1) / (times + K1 * longer)
+                self._holders.setdefault(word, []).append((place, told))
 
     def search(self, query: str, most: int) -> tuple[Tool, ...]:
         """The tools that match a query best.
@@ -76,22 +81,13 @@ class Index:
             As many numbers as there are tools, in their order; they have no unit, and compare the
             tools for one query only.
         """
-        asked = Counter(words_in(query))
-        return [self._score(place, asked) for place in range(len(self.tools))]
-
-    def _score(self, place: int, asked: Counter[str]) -> float:
-        counts = self._counts[place]
-        longer = 1 - B + B * self._lengths[place] / self._mean
-        return sum(
-            times * self._weight(word) * counts[word] * (K1 + 1) / (counts[word] + K1 * longer)
-            for word, times in asked.items()
-            if word in counts
-        )
-
-    def _weight(self, word: str) -> float:
-        """How much a word tells: the fewer tools have it, the more."""
-        have = self._holders[word]
-        return log(1 + (len(self.tools) - have + 0.5) / (have + 0.5))
+        scores = [0.0] * len(self.tools)
+        for word in words_in(query):
+            holders = self._holders.get(word, ())
+            weight = log(1 + (len(self.tools) - len(holders) + 0.5) / (len(holders) + 0.5))
+            for place, told in holders:
+                scores[place] += weight * told
+        return scores
 
 
 @lru_cache(maxsize=64)
