@@ -2,8 +2,7 @@
 
     python benchmarks/many_tools.py [--json FILE]
 
-Tools are those of `crowded_list` (a page of the docs says how they are made), from 12 to 840 so that
-growth shows: what is linear doubles from 420 to 840. Times are CPU seconds or milliseconds of one
+Tools are those of `crowded_list` (docs/tool-sets.md), from 12 to 840 so that growth shows: what is linear doubles from 420 to 840. Times are CPU seconds or milliseconds of one
 core, for the first time (a list is compiled) and from then on; memory is the peak of Python's own
 allocations, or of a process of its own (`lock`, `verify`, `from-diff`).
 """
@@ -108,9 +107,9 @@ def run_rows(count: int) -> list[dict[str, Any]]:
     rows = []
     for stack in STACKS:
         cells = [read_task(task, stack, under=around(count)) for task in TASKS]
-        first = [cell for cell in cells[1:2]]
+        first = cells[1]
         row: dict[str, Any] = {"tools": count, "part": "run", "shift": stack or "none"}
-        row["first scene ms"] = round(spent(lambda first=first: played(first[0], OracleAgent())), 1)
+        row["first scene ms"] = round(spent(lambda first=first: played(first, OracleAgent())), 1)
         for cell in cells:
             played(cell, OracleAgent())
         scripted = min(
@@ -124,7 +123,7 @@ def run_rows(count: int) -> list[dict[str, Any]]:
             for _ in range(REPEATS)
         )
         row["episode with turns written out ms"] = round(written / len(cells), 2)
-        row["KiB a turn list"] = round(
+        row["KiB of the list"] = round(
             len(JSON.encode([*map(as_openai, build(cells[0]).tools)])) / 1024
         )
         fresh = [read_task(task, stack, seed=1, under=around(count)) for task in TASKS]
@@ -169,7 +168,9 @@ def model_proxy_rows(count: int) -> list[dict[str, Any]]:
         toolbox, scene = made[0]
         body = request(tools, TURNS)
 
-        def ask(toolbox: Any = toolbox, scene: Any = scene, said: Said = said) -> None:
+        def ask(
+            toolbox: Any = toolbox, scene: Any = scene, said: Said = said, body: Any = body
+        ) -> None:
             JSON.encode(tools)  # what a list is known by
             exchange = Exchange(Conversation(scene, toolbox, said), body, said)
             assert exchange.request
