@@ -2,9 +2,10 @@
 
     python benchmarks/many_tools.py [--json FILE]
 
-Tools are those of `crowded_list` (docs/tool-sets.md), from 12 to 840 so that growth shows: what is linear doubles from 420 to 840. Times are CPU seconds or milliseconds of one
-core, for the first time (a list is compiled) and from then on; memory is the peak of Python's own
-allocations, or of a process of its own (`lock`, `verify`, `from-diff`).
+Tools are those of `crowded_list` (docs/tool-sets.md), from 12 to 840 so that growth shows: what is
+linear doubles from 420 to 840. Times are CPU seconds or milliseconds of one core, for the first
+time (a list is compiled) and from then on; memory is the peak of Python's own allocations, or of a
+process of its own (`lock`, `verify`, `from-diff`).
 """
 
 from __future__ import annotations
