@@ -35,6 +35,7 @@ from toolshift.core.tool import as_openai
 from toolshift.episode.episode import End, conversation
 from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import dimension_of, shift_of, tier_of
+from toolshift.measure.parallel import ParallelCalls, parallel_calls
 from toolshift.runs.cell import Cell, write_stack
 from toolshift.runs.execute import whole_path
 from toolshift.runs.own import Shown
@@ -117,6 +118,11 @@ class StoredEpisode:
             UsageError: as for `messages`.
         """
         return [*map(as_openai, self._shown().tools), *protocol_tools()]
+
+    @property
+    def parallel(self) -> ParallelCalls:
+        """How the agent called in parallel, and what it did where one of several calls failed."""
+        return parallel_calls(self.steps)
 
     def row(self) -> dict[str, Any]:
         """The episode as one row of plain values: what it is, and the grade; no trace."""

@@ -66,6 +66,7 @@ KINDS: Registry[Any] = Registry(
         "assumes_defaults": _PLANTED,
         "ignores_units": _PLANTED,
         "never_searches": _PLANTED,
+        "calls_at_once": _PLANTED,
         "searches_once": _PLANTED,
         "cuts_the_list": _PLANTED,
         "half_memory": _PLANTED,

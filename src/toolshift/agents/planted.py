@@ -28,6 +28,8 @@ class PlantedSolver(Solver):
     """A solver that knows its episode, for the weaknesses to build on."""
 
     episode: Episode
+    at_once = False
+    """Whether the calls of a request are made in one turn."""
 
     def clean_tool(self, tool: Tool) -> Tool | None:
         """The tool as it was before any shift: of the same origin."""
@@ -224,6 +226,18 @@ class NeverSearches(PlantedSolver):
         return False
 
 
+class CallsAtOnce(PlantedSolver):
+    """Makes all calls of a request in one turn, and none of them again."""
+
+    at_once = True
+
+    def notice(self, result: Result) -> Hint | None:
+        hint = super().notice(result)
+        if hint is not None and hint.kind == "retry":
+            raise Impossible("service_failure")
+        return hint
+
+
 class SearchesOnce(PlantedSolver):
     """Searches once with each words, and takes it that there is nothing but what that shows."""
 
@@ -268,6 +282,7 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "assumes_defaults": (AssumesDefaults, "missed_page"),
     "ignores_units": (IgnoresUnits, "ignored_result"),
     "never_searches": (NeverSearches, "wrong_refusal"),
+    "calls_at_once": (CallsAtOnce, "no_recovery"),
     "searches_once": (SearchesOnce, "wrong_refusal"),
     "cuts_the_list": (CutsTheList, "wrong_refusal"),
     "half_memory": (HalfMemory, "memorised_name"),
@@ -299,7 +314,7 @@ class PlantedAgent:
             return
 
     def _work(self, episode: Episode, make: Any) -> None:
-        backend = EpisodeBackend(episode, strict=False)
+        backend = EpisodeBackend(episode, strict=False, at_once=make.at_once)
         solver = make(backend, episode.scene.world.facts, episode.ask_now.goal)
         answer, reason, asked = None, "", episode.asked
         try:

@@ -71,7 +71,8 @@ class Layer:
     A layer is frozen; what it must remember within an episode is in `memory`, a dict of its own.
     `memory["calls"]` is the number of true calls that have succeeded so far, `memory["asks"]` the
     number of the user's request, from 0, `memory["below"]` the tools that the layer below shows.
-    Where a deployment changes the tools, and not calls,
+    In an episode `memory["turn"]` is the number of the agent's turn, for calls of one turn are made
+    without knowing what the others bring. Where a deployment changes the tools, and not calls,
     `memory["calls"]` is 0 before and `DEPLOYED` after it.
 
     Attributes:

@@ -89,6 +89,7 @@ class Episode:
         self._by_name: dict[str, Tool] = scene.truth.by_name
         if self._dynamic:
             self._by_name = {}
+            self._tell_turn()
             self._look()
 
     # -- what an agent sees --------------------------------------------------------------------
@@ -313,6 +314,8 @@ class Episode:
     def next_turn(self) -> None:
         """Counts a turn of the agent; the episode ends where the budget is spent."""
         self.turn += 1
+        if self._dynamic:
+            self._tell_turn()
         if not self.end and self.turn >= self.budget.turns:
             self._finish("budget", Step("budget", self.turn, said="turns"))
 
@@ -342,6 +345,11 @@ class Episode:
         self.next_turn()
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _tell_turn(self) -> None:
+        """Tells the layers which turn it is."""
+        for memory in self.session.memories:
+            memory["turn"] = self.turn
 
     def _spend(self) -> None:
         """Counts a call; the episode ends where the budget is spent."""

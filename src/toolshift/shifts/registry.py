@@ -64,6 +64,7 @@ OURS = {
     "transient_error": "toolshift.shifts.interruption:transient_error",
     "permanent_error": "toolshift.shifts.interruption:permanent_error",
     "redirect": "toolshift.shifts.interruption:redirect",
+    "concurrency_limit": "toolshift.shifts.concurrency:concurrency_limit",
     "redirect_header": "toolshift.shifts.interruption:redirect_header",
     "tool_removed_midway": "toolshift.shifts.interruption:tool_removed_midway",
     "tool_added": "toolshift.shifts.interruption:tool_added",

@@ -50,7 +50,7 @@ HELD_OUT = (
     "redirect_header",
     "crowded_list",
     "tool_search",
-    "parallel_failure",
+    "concurrency_limit",
 )
 """Mechanisms for evaluation: no family has them, and no tier stands for them in training."""
 
