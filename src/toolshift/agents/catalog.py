@@ -45,6 +45,7 @@ KINDS: Registry[Any] = Registry(
         "smol": "toolshift.agents.local_kind:SMOL_KIND",
         "smol:": "toolshift.agents.local_kind:SHIPPED_KIND",
         "gemma3-270m": "toolshift.agents.local_kind:GEMMA_KIND",
+        "code:": "toolshift.connect.code_mode:CODE_KIND",
         "command:": "toolshift.connect.program_kind:COMMAND_KIND",
         "url:": "toolshift.connect.program_kind:URL_KIND",
         "*:": "toolshift.agents.kind:own",

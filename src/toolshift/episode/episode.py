@@ -319,6 +319,19 @@ class Episode:
         if not self.end and self.turn >= self.budget.turns:
             self._finish("budget", Step("budget", self.turn, said="turns"))
 
+    def use(self, new: Usage) -> None:
+        """Counts the tokens of a reply.
+
+        Args:
+            new: what it took.
+        """
+        used = self.usage
+        self.usage = Usage(
+            used.input_tokens + new.input_tokens,
+            used.output_tokens + new.output_tokens,
+            used.cost + new.cost,
+        )
+
     def take(self, reply: Reply) -> None:
         """Carries out one reply: its calls in order, or its prose.
 
@@ -326,12 +339,7 @@ class Episode:
             reply: of the agent; its calls are read again, for a program may have made them itself.
         """
         reply = Reply.of(reply)
-        used, new = self.usage, reply.usage
-        self.usage = Usage(
-            used.input_tokens + new.input_tokens,
-            used.output_tokens + new.output_tokens,
-            used.cost + new.cost,
-        )
+        self.use(reply.usage)
         try:
             if reply.failure:
                 self.fail(reply.failure)
