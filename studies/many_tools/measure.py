@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,29 +36,29 @@ RESULTS = HERE / "results.json.gz"
 MARK = "<!-- tables -->"
 
 
-def under(count: int, search: str) -> str:
+def under(count: int, shown: str) -> str:
     crowd = f"crowded_list_{count - CONFIG['own']}" if count > CONFIG["own"] else ""
-    return "+".join(filter(None, (crowd, search)))
+    return "+".join(filter(None, (crowd, shown)))
 
 
 def stages(part: str) -> Iterator[tuple[str, int, str]]:
-    """The name, the number of tools and the search of each run; the shortest prompts first."""
-    for search in reversed(CONFIG["searches"]) if part == "model" else CONFIG["searches"]:
+    """The name of each run, the number of tools and how they are shown."""
+    for label in CONFIG[part]["shown"]:
         for count in CONFIG["counts"]:
-            yield f"{part}-{count}-{'search' if search else 'list'}", count, search
+            yield f"{part}-{count}-{label.replace(' ', '-')}", count, label
 
 
-def fits(longest: dict[str, Any], count: int, search: str) -> bool:
+def fits(longest: dict[str, Any], count: int, label: str) -> bool:
     """Whether the longest first prompt leaves room for the turns that follow it."""
     layout = CONFIG["model"]["layouts"][0]
-    return bool(search) or longest[f"{count} {layout}"] <= CONFIG["model"]["context"] - 1024
+    return longest[f"{count} {label} {layout}"] <= CONFIG["model"]["context"] - 1024
 
 
 def run(part: str) -> None:
     of = CONFIG[part]
     longest = tokens() if part == "model" else {}
-    for name, count, search in stages(part):
-        if part == "model" and not fits(longest, count, search):
+    for name, count, label in stages(part):
+        if part == "model" and not fits(longest, count, label):
             print(f"{name}: the prompt does not fit", flush=True)
             continue
         begun = time.time()
@@ -69,7 +70,7 @@ def run(part: str) -> None:
             placebo=False,
             seed=CONFIG["seed"],
             pool=CONFIG["pool"],
-            under=under(count, search),
+            under=under(count, of["shown"][label]),
             out=RUNS / name,
         )
         took = RUNS / f"{name}.seconds"
@@ -91,17 +92,18 @@ def tokens() -> dict[str, Any]:
 
     tokenizer = load_tokenizer(base_directory(SMOL), SMOL)
     rows: dict[str, Any] = {}
-    for count in CONFIG["counts"]:
-        for layout in CONFIG["model"]["layouts"]:
-            lengths = []
-            for kind in ("listing", "booking", "nearer"):
-                scene = build(read_task(f"poi/{kind}", under=under(count, "")))
-                tools = [*map(as_openai, Episode(scene).tools), *protocol_tools()]
-                first, ask = messages(scene, ())
-                text = render_system(first["content"], tools, layout) + ask["content"]
-                lengths.append(len(tokenizer(text)["input_ids"]))
-            rows[f"{count} {layout}"] = max(lengths)
-            print(count, layout, max(lengths), flush=True)
+    for (label, shown), count, layout in product(
+        CONFIG["model"]["shown"].items(), CONFIG["counts"], CONFIG["model"]["layouts"]
+    ):
+        lengths = []
+        for kind in ("listing", "booking", "nearer"):
+            scene = build(read_task(f"poi/{kind}", under=under(count, shown)))
+            tools = [*map(as_openai, Episode(scene).tools), *protocol_tools()]
+            first, ask = messages(scene, ())
+            text = render_system(first["content"], tools, layout) + ask["content"]
+            lengths.append(len(tokenizer(text)["input_ids"]))
+        rows[f"{count} {label} {layout}"] = max(lengths)
+        print(count, label, layout, max(lengths), flush=True)
     RUNS.mkdir(exist_ok=True)
     kept.write_text(json.dumps(rows))
     return rows
@@ -109,7 +111,7 @@ def tokens() -> dict[str, Any]:
 
 def rows() -> Iterator[dict[str, Any]]:
     for part in ("scripted", "model"):
-        for name, count, search in stages(part):
+        for name, count, label in stages(part):
             if not (RUNS / name / "manifest.json").exists():
                 continue
             run_ = toolshift.read_run(RUNS / name)
@@ -119,7 +121,7 @@ def rows() -> Iterator[dict[str, Any]]:
                 yield {
                     "part": part,
                     "tools": count,
-                    "search": search,
+                    "shown": label,
                     "agent": episode.agent,
                     "task": episode.task,
                     "passed": episode.grade.passed,
@@ -146,22 +148,22 @@ def interval(passed: int, of: int) -> str:
 
 def table(found: list[dict[str, Any]], part: str) -> str:
     agents = CONFIG[part]["agents"]
-    lines = [f"| tools | search | {' | '.join(agents)} |", "|---" * (2 + len(agents)) + "|"]
-    for _, count, search in stages(part):
+    lines = [f"| tools | shown | {' | '.join(agents)} |", "|---" * (2 + len(agents)) + "|"]
+    for _, count, label in stages(part):
         cells = []
         for agent in agents:
             mine = [
                 row
                 for row in found
-                if (row["part"], row["tools"], row["search"], row["agent"])
-                == (part, count, search, agent)
+                if (row["part"], row["tools"], row["shown"], row["agent"])
+                == (part, count, label, agent)
             ]
             passed = sum(row["passed"] for row in mine)
             causes = [row["cause"] for row in mine if row["cause"]]
             most = max(set(causes), key=lambda c: (causes.count(c), c)) if causes else ""
             said = most.replace("_", " ")
             cells.append(f"{interval(passed, len(mine))} {said}".strip() if mine else "not run")
-        lines.append(f"| {count} | {'yes' if search else 'no'} | {' | '.join(cells)} |")
+        lines.append(f"| {count} | {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -179,10 +181,10 @@ def write() -> None:
     content = json.dumps({**about, "rows": found}, indent=0).encode()
     RESULTS.write_bytes(gzip.compress(content, mtime=0))
     layouts = CONFIG["model"]["layouts"]
-    lengths = [f"| tools | {' | '.join(layouts)} |", "|---" * (1 + len(layouts)) + "|"]
-    for count in CONFIG["counts"]:
-        cells = " | ".join(f"{longest[f'{count} {layout}']:,}" for layout in layouts)
-        lengths.append(f"| {count} | {cells} |")
+    lengths = [f"| tools | shown | {' | '.join(layouts)} |", "|---" * (2 + len(layouts)) + "|"]
+    for _, count, label in stages("model"):
+        cells = " | ".join(f"{longest[f'{count} {label} {layout}']:,}" for layout in layouts)
+        lengths.append(f"| {count} | {label} | {cells} |")
     page = HERE / "README.md"
     before = page.read_text().partition(MARK)[0]
     parts = (
