@@ -14,6 +14,7 @@ from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Hint, Result, Tool, error
+from toolshift.shifts.action import reach
 from toolshift.shifts.toolset import said
 
 MOST_AT_ONCE = {1: 3, 2: 2, 3: 1}
@@ -26,22 +27,25 @@ class Limited(Layer):
 
     Attributes:
         most: how many are carried out.
-        remark: ends the description of every tool.
+        told: names of the tools whose description says so.
+        remark: ends these descriptions.
         code: of the error.
         text: of the error.
     """
 
     most: int
+    told: frozenset[str]
     remark: str
     code: str
     text: str
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
-        """Every tool says what is taken at once."""
-        return tuple(
-            tool.with_(description=f"{tool.description.rstrip('. ')}. {self.remark}".lstrip(". "))
-            for tool in tools
-        )
+        """Some tools say what is taken at once."""
+        return tuple(self._told(tool) if tool.name in self.told else tool for tool in tools)
+
+    def _told(self, tool: Tool) -> Tool:
+        text = f"{tool.description.rstrip('. ')}. {self.remark}"
+        return tool.with_(description=text.lstrip(". "))
 
     def changes_results(self, tool: Tool) -> bool:
         """No: a call fails, or is carried out as below."""
@@ -66,7 +70,10 @@ class Limited(Layer):
     imitates="GitHub REST: secondary rate limits on concurrent requests; make them one by one",
 )
 def concurrency_limit(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Carry out three (1), two (2) or one (3) of the calls that are made in one turn."""
+    """Carry out three (1), two (2) or one (3) of the calls that are made in one turn.
+
+    The error says so, and the description of one needed tool, of all needed, of all that are shown.
+    """
     if not scene.asks:
         raise NotApplicable("live tools do not know which calls are of one turn")
     if not scene.calls:
@@ -75,4 +82,5 @@ def concurrency_limit(scene: Scene, rng: Random, severity: Severity) -> Change:
     form = said("concurrency", scene, rng)
     count = f"{most} call" if most == 1 else f"{most} calls"
     texts = {key: form[key].format(count=count) for key in ("remark", "text")}
-    return Change(layer=Limited(most, texts["remark"], form["code"], texts["text"]))
+    told = frozenset(tool.name for tool in reach(scene, rng, severity))
+    return Change(layer=Limited(most, told, texts["remark"], form["code"], texts["text"]))

@@ -86,11 +86,8 @@ def _clashing(pool: str, apart: frozenset[str]) -> frozenset[str]:
 
 def _endless(table: Any, services: Sequence[Any], seed: int) -> Iterator[Foreign]:
     """The tools of every service, and then those of the services of one region after another."""
-    kinds = [
-        Kind(*kind, effect=effect)
-        for effect, listed in (("read", table["reads"]), ("write", table["writes"]))
-        for kind in listed
-    ]
+    kinds = [Kind(verb, shape, text, "read") for verb, shape, text in table["reads"]]
+    kinds += [Kind(verb, shape, text, "write") for verb, shape, text in table["writes"]]
     round_ = 0
     while services:
         turn, place = divmod(round_ - 1, len(table["regions"]))
