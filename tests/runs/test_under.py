@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 import toolshift
+from toolshift.agents.catalog import contestants
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
 from toolshift.runs.cell import Cell, build
+from toolshift.runs.minimise import as_test, find_smallest
 from toolshift.runs.plan import make_plan
 from toolshift.runs.suite import Selection, read_task, select
 
@@ -72,3 +74,13 @@ def test_a_run_says_it_resumes_and_is_read_again(tmp_path: Path) -> None:
 def test_one_scene_can_be_tried_under_it() -> None:
     assert toolshift.attempt("oracle", "poi/booking/1", under="crowded_list:3").passed
     assert not toolshift.attempt("cuts_the_list", "poi/booking/1", under="crowded_list:3").passed
+
+
+def test_the_test_of_a_failure_stands_under_it_too() -> None:
+    cell = read_task("poi/booking/1", "redirect:2", under="crowded_list_20")
+    smallest = find_smallest(contestants(["gives_up"])[0], cell)
+    assert smallest.cell.under == cell.under
+    code = as_test(smallest, "gives_up", "gives_up")
+    assert "under='crowded_list_20:2'," in code
+    plain = find_smallest(contestants(["gives_up"])[0], read_task("poi/booking/1", "redirect:2"))
+    assert "under" not in as_test(plain, "gives_up", "gives_up")

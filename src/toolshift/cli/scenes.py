@@ -78,7 +78,7 @@ def _show_scene(options: ShowOptions) -> None:
         after = build(cell)
     except NotApplicable as reason:
         raise UsageError(
-            f"{cell.stack} is not applicable to {options.what}: {reason}. Try another task."
+            f"{cell.said} is not applicable to {options.what}: {reason}. Try another task."
         ) from None
     if options.as_json:
         print_json(as_data(after.clean, after))

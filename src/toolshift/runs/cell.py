@@ -53,6 +53,12 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
         return write_stack(self.shifts)
 
     @property
+    def said(self) -> str:
+        """How messages call what the scene has been through."""
+        under = f", under {write_stack(self.under)}" if self.under else ""
+        return f"{self.stack or 'clean'}{under}"
+
+    @property
     def id(self) -> str:
         """A short name, the same in every run that has this cell.
 
