@@ -154,7 +154,7 @@ class Episode:
         text = self._shown(result, call.name)
         shown = self.tools
         gone = self._look() if self._dynamic else ()
-        loaded = self.tools is not shown and any(tool.lists for tool in self.tools)
+        loaded = self.tools is not shown and _loaded(self.tools, shown)
         made = session.true_calls[before:]
         true = made[-1][2] if made else None
         hint = result.hint.kind if result.hint else ""
@@ -467,6 +467,11 @@ def _on_offer(tools: tuple[Tool, ...]) -> tuple[dict[str, Tool], tuple[Tool, ...
     """All tools by name, and the tools that are still shown."""
     by_name = {tool.name: tool for tool in tools}
     return by_name, tuple([tool for tool in tools if not tool.retired])
+
+
+def _loaded(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
+    """Whether tools have come into the list where there is a search for them."""
+    return any(tool.lists for tool in tools) and not _names(tools) <= _names(before)
 
 
 def _names(tools: Iterable[Tool]) -> set[str]:
