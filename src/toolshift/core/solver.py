@@ -286,16 +286,19 @@ class Solver:
         words = tuple(queries)
         before = {tool.key for tool in self.offered()}
         for tool in self.backend.tools():
+            by_words = bool(_by_words(tool))
             for arguments in self._searches(tool, words) if tool.lists else ():
-                self.backend.call(*self.speak(tool, arguments))
-                if not {tool.key for tool in self.offered()} <= before:
+                if by_words:  # it shows others now
+                    self.seen.pop((tool.key, JSON.encode(arguments)), None)
+                self.perform(tool, arguments)
+                if by_words and not {one.key for one in self.offered()} <= before:
                     return True
-        return False
+        return not {tool.key for tool in self.offered()} <= before
 
     def _searches(self, tool: Tool, queries: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         """The calls of a search, each query once before any is made again."""
         given = {p.name: p.given for p in tool.params if p.given is not None}
-        words = next((p.name for p in tool.params if p.free and p.given is None), "")
+        words = _by_words(tool)
         if not words:
             yield given
             return
@@ -411,6 +414,11 @@ class Solver:
 def _sources(tools: tuple[Tool, ...], fact: str, many: bool) -> tuple[Tool, ...]:
     """The tools that bring a fact, in one record or in a list of them."""
     return tuple(tool for tool in tools if tool.many is many and tool.yields(fact))
+
+
+def _by_words(tool: Tool) -> str:
+    """The parameter of a search that takes any words; "" where it lists all that there is."""
+    return next((p.name for p in tool.params if p.free and p.given is None), "")
 
 
 def _asks_nothing(tool: Tool) -> bool:
