@@ -168,7 +168,8 @@ def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
     if not calls:
         return False
     before = {tool.name for tool in scene.tools}.union(*(step.tools for step in calls[:-1]))
-    successor = not before.issuperset(calls[-1].tools)
+    searched = any(tool.lists and tool.name == calls[-1].name for tool in scene.tools)
+    successor = not searched and not before.issuperset(calls[-1].tools)
     return calls[-1].hint in WAY_ON or successor
 
 
@@ -421,7 +422,7 @@ def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
 
 
 def _origins(scene: Scene, name: str) -> set[str]:
-    tools = (*scene.tools, *scene.clean.tools)
+    tools = (*scene.reachable, *scene.clean.reachable)
     return {origin for tool in tools if tool.name == name for origin in tool.origin}
 
 
@@ -430,10 +431,10 @@ class _Watch:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.tools = {tool.name: tool for tool in scene.tools}
-        self.clean = {tool.name: tool for tool in scene.clean.tools}
-        self.offered = set(self.tools)
-        self.once = set(self.tools)
+        self.tools = {tool.name: tool for tool in scene.reachable}
+        self.clean = {tool.name: tool for tool in scene.clean.reachable}
+        self.offered = {tool.name for tool in scene.tools}
+        self.once = set(self.offered)
         self.heard = f"{scene.system}\n{scene.asks[0].text}".lower()
         self.results = ""
         self.made: list[Step] = []
@@ -631,10 +632,10 @@ def _writes_by_name(effects: Iterable[Sequence[object]]) -> Counter[str]:
 def _useful(scene: Scene) -> set[str]:
     """The tools of the task: those that the oracle calls, and their equals."""
     called = {step.name for step in scene.calls}
-    origins = {o for tool in scene.tools if tool.name in called for o in tool.origin}
+    origins = {o for tool in scene.reachable if tool.name in called for o in tool.origin}
     clean = {name for step in scene.clean.calls for name, _ in step.true}
     return called | {
         tool.name
-        for tool in scene.tools
+        for tool in scene.reachable
         if set(tool.origin) & (origins | clean) and tool.authority >= 0
     }
