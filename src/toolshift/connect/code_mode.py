@@ -21,8 +21,9 @@ from toolshift.agents.kind import AgentKind, AnyAgent
 from toolshift.connect.sandbox import Limits, Output, check_sandbox, run_program
 from toolshift.core.calls import MalformedCall, ToolCall, read_call
 from toolshift.core.errors import UsageError, described
-from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn, protocol_tools
+from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn, as_tool_call, protocol_tools
 from toolshift.core.tool import Tool
+from toolshift.dialects import read_reply
 from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent, finished
 from toolshift.episode.episode import Episode, Over
 
@@ -81,7 +82,7 @@ class CodeAgent:
             talk[0]["content"] = f"{episode.scene.system}\n\n{documented(episode.tools)}".strip()
             turn = Turn(list(talk), [_TOOL, *protocol_tools()])
             try:
-                reply = Reply.of(finished(self.inner.reply(turn)))
+                reply = read_reply(finished(self.inner.reply(turn)))
             except Exception as fault:
                 episode.crash(described(fault))
                 return
@@ -95,11 +96,12 @@ class CodeAgent:
             return
         if not reply.calls:
             episode.take(Reply(text=reply.text))
-            talk.append({"role": "assistant", "content": reply.text})
+            talk.append({"role": "assistant", "content": reply.text, **reply.extra})
             talk.extend(_heard(episode))
             return
         said = [_as_said(call, place) for place, call in enumerate(reply.calls)]
-        talk.append({"role": "assistant", "content": reply.text, "tool_calls": said})
+        spoken = {"role": "assistant", "content": reply.text, "tool_calls": said}
+        talk.append({**spoken, **reply.extra})
         more: list[dict[str, Any]] = []
         try:
             for call, wire in zip(reply.calls, said, strict=True):
@@ -166,9 +168,8 @@ def _heard(episode: Episode) -> list[dict[str, Any]]:
 
 
 def _as_said(call: ToolCall | MalformedCall, place: int) -> dict[str, Any]:
-    text = call.text if isinstance(call, MalformedCall) else json.dumps(call.arguments)
-    function = {"name": call.name, "arguments": text}
-    return {"id": call.id or f"call_{place}", "type": "function", "function": function}
+    given = call.text if isinstance(call, MalformedCall) else call.arguments
+    return as_tool_call(call.name, given, call.id or f"call_{place}", call.extra)
 
 
 def _value(text: str) -> Any:
