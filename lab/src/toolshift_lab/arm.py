@@ -11,6 +11,7 @@ from toolshift.core.shift import split_version
 from toolshift.lm.prompt import Layout
 from toolshift.runs.suite import stacks_of
 from toolshift.train.scenes import Mix
+from toolshift_lab import poi_2, read_shifts  # noqa: F401 - a world and shifts, by their names
 from toolshift_lab.former_families import as_trained
 
 Method = Literal["none", "sft", "grpo", "dagger"]
@@ -38,6 +39,7 @@ class Scale(msgspec.Struct, frozen=True):
         model: a base model instead of the preset's; "" for that.
         world: that arms are measured in.
         trained: the scale whose training runs are measured; "" for its own.
+        home: the world that arms are trained in.
     """
 
     kinds: tuple[str, ...]
@@ -53,6 +55,7 @@ class Scale(msgspec.Struct, frozen=True):
     model: str = ""
     world: str = TRAINED_IN
     trained: str = ""
+    home: str = TRAINED_IN
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -122,4 +125,10 @@ class Arm(msgspec.Struct, frozen=True):
     def mixed(self, scale: Scale, seed: int) -> Mix:
         """The mix that it is trained on; one that starts from another arm has worlds of its own."""
         apart = 100 * bool(self.init)
-        return Mix(kinds=scale.kinds, seed=seed + apart, share=self.together, **self.mix)
+        return Mix(
+            worlds=(scale.home,),
+            kinds=scale.kinds,
+            seed=seed + apart,
+            share=self.together,
+            **self.mix,
+        )

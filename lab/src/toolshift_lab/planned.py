@@ -49,11 +49,16 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         measure: "drop", clean minus shifted on the same tasks; "passed" or "refused", the share of
             the scenes under these shifts.
         shifts: stacks with severities; the mean over them, task by task. () for clean scenes.
+        against: of a drop, the stack that stands in place of the clean scenes; "" for these.
+        dealt: each task meets one of the stacks, dealt as often as their numbers say (`a:1*3`), as
+            in the suite `realistic`; else each task meets all of them.
     """
 
     name: str
     measure: Literal["drop", "passed", "refused"]
     shifts: tuple[str, ...]
+    against: str = ""
+    dealt: bool = False
 
 
 class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +102,28 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     second: str
 
 
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an endpoint of an arm will be taken to say, written before anything is run.
+
+    Attributes:
+        endpoint: its name.
+        arm: whose; where `less` is named, what that one has less is taken away.
+        less: the first arm of a contrast, of which `arm` is the second; "" for the arm alone.
+        below: points that the whole interval has to stay below, for `then`.
+        above: points that the estimate has to be above, with an interval above 0, for `instead`.
+        otherwise: what is said where neither is so.
+    """
+
+    endpoint: str
+    arm: str
+    below: float
+    above: float
+    then: str
+    instead: str
+    otherwise: str
+    less: str = ""
+
+
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Stages that are run before the next block is begun: seed by seed, arm by arm."""
 
@@ -121,7 +148,10 @@ _PLANS_OWN = {
     "adapter": "init names what it starts from",
 }
 """Settings that no arm has, for the plan or the preset decides them."""
-_OWN = ("name", "question", "contrasts", "blocks", "cost", "power", "hoped", "left_out", "sha256")
+_OWN = (
+    "name", "question", "contrasts", "blocks", "outcomes", "cost", "power", "hoped", "left_out",
+    "sha256",
+)  # fmt: skip
 """What a plan says for itself alone, whatever it extends."""
 
 
@@ -133,7 +163,9 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         updates: GRPO steps of an arm.
         held_out: shifts that no arm is trained on.
         model: a base model instead of the preset's; "" for that.
-        world: that arms are measured in; in another than they are trained in, in all its kinds.
+        home: the world that arms are trained in.
+        world: that arms are measured in; "" for their home; in another in all its kinds.
+        outcomes: what each result will be taken to say.
         extends: another plan, beside this one: what is not said here is as there, and its arms are
             known here.
         trained: the name of that plan, under which arms are trained.
@@ -156,8 +188,10 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     updates: int = 0
     held_out: tuple[str, ...] = ()
     model: str = ""
-    world: str = TRAINED_IN
+    home: str = TRAINED_IN
+    world: str = ""
     extends: str = ""
+    outcomes: tuple[Outcome, ...] = ()
     secondary: tuple[Endpoint, ...] = ()
     cost: str = ""
     power: str = ""
@@ -168,9 +202,21 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """All that arms are measured under, each once."""
+        """All that every task meets, each once."""
+        every = [each for each in (*self.endpoints, *self.secondary) if not each.dealt]
+        named = (s for each in every for s in (*each.shifts, *filter(None, (each.against,))))
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def dealt(self) -> tuple[str, ...]:
+        """The stacks of which each task meets one."""
         every = (*self.endpoints, *self.secondary)
-        return tuple(dict.fromkeys(shift for each in every for shift in each.shifts))
+        return tuple(dict.fromkeys(s for each in every if each.dealt for s in each.shifts))
+
+    @property
+    def measured_in(self) -> str:
+        """The world that arms are measured in."""
+        return self.world or self.home
 
     @property
     def order(self) -> list[tuple[str, int]]:
@@ -294,6 +340,7 @@ def study_of(plan: PlanFile) -> Study:
         tuple((pair.first, pair.second) for pair in plan.contrasts),
         plan.probes,
         1 + max(seed for _, seed in plan.order),
+        plan.dealt,
     )
 
 
@@ -312,7 +359,8 @@ def scale_of(plan: PlanFile, model: str = "") -> Scale:
     return Scale(
         plan.kinds, plan.trajectories, plan.updates, plan.tasks, PRESETS[plan.preset].evidence,
         layout=layout, preset=plan.preset, max_repeats=plan.max_repeats, today=True, model=model,
-        world=plan.world, trained=_with(plan.trained, model) if plan.trained else "",
+        world=plan.measured_in, trained=_with(plan.trained, model) if plan.trained else "",
+        home=plan.home,
     )  # fmt: skip
 
 
@@ -349,12 +397,14 @@ def _check(plan: PlanFile, file: Path) -> None:
     if plan.preset not in PRESETS:
         raise UsageError(f"{file}: {unknown('preset', plan.preset, PRESETS)}")
     with _said_of(f"{file}"):
-        find_world(plan.world)
+        find_world(plan.home)
+        find_world(plan.measured_in)
         if plan.model:
             find_base_model(plan.model)
     _check_measured(plan, file)
     _check_arms(plan, file)
     _check_blocks(plan, file)
+    _check_outcomes(plan, file)
     for each in plan.arms:
         _check_numbers(each, f"{file}: {each.name}")
         _check_arm(each, plan, file)
@@ -387,6 +437,12 @@ def _check_endpoint(endpoint: Endpoint, file: Path) -> None:
     where = f"{file}: {endpoint.name}"
     if endpoint.measure == "drop" and not endpoint.shifts:
         raise UsageError(f"{where}: a drop takes shifts: name at least one")
+    if endpoint.against and endpoint.measure != "drop":
+        raise UsageError(f"{where}: against: only a drop is taken from something: leave it out")
+    if endpoint.against and endpoint.dealt:
+        raise UsageError(f"{where}: dealt: a hand is compared with clean scenes: leave against out")
+    with _said_of(f"{where}: against"):
+        read_stack(endpoint.against)
     with _said_of(f"{where}: shifts"):
         stacks = [write_stack(read_stack(shift)) for shift in endpoint.shifts]
     for shift, stack in zip(endpoint.shifts, stacks, strict=True):
@@ -426,6 +482,26 @@ def _check_contrasts(plan: PlanFile, known: Collection[str], file: Path) -> None
         if plan.contrasts.count(pair) > 1:
             said = f"{pair.second} less {pair.first}"
             raise UsageError(f"{file}: contrasts: {said} is there twice: leave one out")
+
+
+def _check_outcomes(plan: PlanFile, file: Path) -> None:
+    """Endpoints, arms and contrasts that there are, and thresholds that do not overlap."""
+    endpoints = {each.name for each in (*plan.endpoints, *plan.secondary)}
+    arms = {arm.name for arm in plan.arms}
+    pairs = {(pair.first, pair.second) for pair in plan.contrasts}
+    for each in plan.outcomes:
+        where = f"{file}: outcomes"
+        if each.endpoint not in endpoints:
+            raise UsageError(f"{where}: {unknown('endpoint', each.endpoint, endpoints)}")
+        if each.arm not in arms:
+            raise UsageError(f"{where}: {unknown('arm', each.arm, arms)}")
+        if each.less and (each.less, each.arm) not in pairs:
+            raise UsageError(f"{where}: {each.arm} less {each.less} is none of the contrasts")
+        if each.below > each.above:
+            raise UsageError(
+                f"{where}: {each.endpoint}: below is {each.below:g}, more than above, "
+                f"{each.above:g}: both sentences could hold"
+            )
 
 
 def _check_init(arm: PlannedArm, earlier: dict[str, PlannedArm], file: Path) -> None:
@@ -534,7 +610,7 @@ def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
     except msgspec.ValidationError as fault:
         raise UsageError(f"{where}: settings: {fault}") from None
     with _said_of(where):
-        check(Mix(kinds=plan.kinds, **arm.mix))
+        check(Mix(worlds=(plan.home,), kinds=plan.kinds, **arm.mix))
     if arm.meets(plan.held_out):
         raise UsageError(f"{where} is trained on a shift that is held out")
     with _said_of(f"{where}: settings"):

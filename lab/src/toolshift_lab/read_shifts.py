@@ -6,6 +6,7 @@ like. `schema_noise` is `surplus_parameter` and `padded_description` on the tool
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any
 
@@ -65,6 +66,56 @@ def _listed(parts: list[str], joint: str) -> str:
     """Things in a sentence."""
     *rest, last = parts or ["nothing"]
     return f"{', '.join(rest)} {joint} {last}" if rest else last
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    imitates="A server whose tool descriptions are rewritten with every release",
+)
+def retold_description(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Tell descriptions anew, for training: other words here and there, in one of many frames.
+
+    Each word is replaced or kept by chance, so that no sentence is met often: what is met often is
+    learned by heart.
+    """
+    pool = scene.task.pool
+    hit = reach(scene, rng, severity, lambda tool: bool(tool.description))
+
+    def tell(text: str) -> str:
+        words = re.split(r"( )", text.removesuffix("."))
+        told = "".join(_told(word, pool, rng) for word in words)
+        frame = rng.choice(RETOLD)
+        if not frame.startswith("%s"):
+            told = told[:1].lower() + told[1:]
+        return frame.replace("%s", told)
+
+    return change(
+        Surface(descriptions={t.name: tell(t.description) for t in hit}, was=described(hit))
+    )
+
+
+RETOLD = (
+    "%s", "%s.", "Use this to: %s.", "For callers who need this: %s.", "%s (see the handbook).",
+    "Service call. %s.", "%s; returns JSON.", "Step of the travel desk: %s.", "Does one thing: %s.",
+    "Here you get the following. %s.", "%s, for any client.", "Task: %s", "%s. Read the result.",
+    "What it covers: %s.", "Endpoint of our platform for this: %s.", "%s, nothing more.",
+)  # fmt: skip
+"""Frames of training; those of the development and test pools are in `perception.toml`."""
+KEEPS = 0.5
+"""How likely a word stays as it is."""
+
+
+def _told(word: str, pool: str, rng: Random) -> str:
+    """A word, or another of its meaning from one of the pool's name sets."""
+    if rng.random() < KEEPS or not word.isalpha():
+        return word
+    set_ = rng.randrange(wording.NAME_SETS)
+    other = wording.reword_by_set(word.lower(), pool, set_)
+    if other == word.lower():
+        return word
+    return other.capitalize() if word[0].isupper() else other
 
 
 @shift(

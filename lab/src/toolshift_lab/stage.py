@@ -244,7 +244,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     size, probes = SCALES[scale], arm.probes or study.probes
     recipe = _recipe(arm, scale, seed, start[0].recipe if start else "")
     elsewhere = () if size.world == TRAINED_IN else (size.world,)
-    probed = f"{pool} {_hash(probes, size.kinds, size.tasks, *elsewhere)}"
+    dealt = (study.dealt,) if study.dealt else ()
+    probed = f"{pool} {_hash(probes, size.kinds, size.tasks, *elsewhere, *dealt)}"
     named = size.trained or scale
     kept = find_frozen(work, arm.name, named, seed, recipe)
     if kept:
@@ -255,7 +256,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
         key = NO_BASE
     folder = work / f"{arm.name}-{named}-seed{seed}-{key}"
     run = kept.runs.get(probed, "") if kept else ""
-    run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
+    asked = (probes, study.dealt, size, pool)
+    run = run or f"run-{_plan(*asked).hash[:8]}-{_scenes(*asked)}"
     sha256 = kept.episodes_sha256.get(run, "") if kept else ""
     return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed, sha256)
 
@@ -386,9 +388,9 @@ def _base_hash(scale: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
+def _scenes(probes: tuple[str, ...], dealt: tuple[str, ...], scale: Scale, pool: str) -> str:
     """A hash of the scenes of a plan, whose own hash tells shifts by name and version."""
-    found = map(build, _plan(probes, scale, pool).cells)
+    found = map(build, _plan(probes, dealt, scale, pool).cells)
     return _hash(
         [
             [
@@ -403,25 +405,29 @@ def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
 
 def scenes_of(stage: Stage, study: Study) -> Plan:
     """The scenes that a stage is measured in, clean and shifted."""
-    return _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
+    probes = stage.arm.probes or study.probes
+    return _plan(probes, study.dealt, SCALES[stage.scale], stage.pool)
 
 
 @lru_cache(maxsize=16)
-def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
-    """What arms are measured in."""
-    return make_plan(
-        select(
-            Selection(
-                worlds=(scale.world,),
-                kinds=scale.kinds if scale.world == TRAINED_IN else (),
-                shifts=probes if scale.today else tuple(map(_first_version, probes)),
-                tasks=scale.tasks,
-                seed=WORLD_SEED,
-                pool=pool,
-                max_repeats=scale.max_repeats,
-            )
-        )
+def _plan(probes: tuple[str, ...], dealt: tuple[str, ...], scale: Scale, pool: str) -> Plan:
+    """What arms are measured in; of the stacks that are dealt each task meets one."""
+    asked = Selection(
+        worlds=(scale.world,),
+        kinds=scale.kinds if scale.world == scale.home else (),
+        shifts=probes if scale.today else tuple(map(_first_version, probes)),
+        tasks=scale.tasks,
+        seed=WORLD_SEED,
+        pool=pool,
+        max_repeats=scale.max_repeats,
     )
+    plan = make_plan(select(asked))
+    if not dealt:
+        return plan
+    hand = select(msgspec.structs.replace(asked, shifts=dealt, placebo=False))
+    more = make_plan(msgspec.structs.replace(hand, rotate=True))
+    rows = (*plan.rows, *(row for row in more.rows if row.cell.shifts))
+    return msgspec.structs.replace(plan, rows=rows, versions={**plan.versions, **more.versions})
 
 
 def _first_version(probe: str) -> str:
