@@ -34,8 +34,8 @@ from toolshift.lm.bases import find_base_model, is_there
 
 ROOT = Path(__file__).parent.parent
 STAGES = Path("studies") / "stages"
-PLANS = Path("studies") / "decisive"
-"""The folder of the plan, and of those that extend it."""
+PLANS = (Path("studies") / "decisive", Path("studies") / "reads")
+"""The folders of plans, each with those that extend it."""
 WEIGHTS, WEIGHTS_SUM = "adapter_model.safetensors", "weights.sha256"
 RECORDS = ("asked.json", "training.json", "adapter_config.json", "manifest.json", WEIGHTS_SUM)
 LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl")
@@ -54,7 +54,7 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
         for pool in ("dev", "test"):
             for stage in stages(study, "small", seeds, STAGES, pool=pool):
                 yield name, stage
-    for plan in map(read_plan, sorted(PLANS.glob("*.toml"), key=lambda file: file.stem != "plan")):
+    for plan in map(read_plan, plan_files()):
         if plan.model and not is_there(find_base_model(plan.model)):
             continue  # its stages have names that its weights decide; what is listed stays
         study, scale = take_up(plan)
@@ -66,6 +66,13 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
         for stage in stages(study, scale, study.seeds, STAGES, there, plan.pool):
             if (stage.arm.name, stage.seed) in plan.order:
                 yield plan.trained or plan.name, as_made(stage)
+
+
+def plan_files() -> list[Path]:
+    """The plans, in each folder the first one before those that extend it."""
+    found = [file for folder in PLANS for file in folder.glob("*.toml")]
+    fixed = [file for file in found if file.with_suffix(".sha256").is_file()]
+    return sorted(fixed, key=lambda file: (file.parent, file.stem != "plan"))
 
 
 def as_made(stage: Stage) -> Stage:

@@ -19,9 +19,9 @@ def outcomes_of(plan: PlanFile, told: Endpoints) -> str:
             "",
             "## What it says",
             "",
-            "The sentences stood in the plan before anything of it was run. The first holds where the whole",
-            "interval is below the first threshold, the second where the estimate is above the second threshold and",
-            "the interval above 0, the third else.",
+            "The sentences stood in the plan before anything of it was run. The first holds where "
+            "the whole interval is below the first threshold, the second where the estimate is "
+            "above the second threshold and the interval above 0, the third else.",
             "",
             "| arm | endpoint | points | thresholds | what it says |",
             "|---|---|---:|---:|---|",

@@ -73,7 +73,7 @@ def named(rng: Random, pool: str) -> str:
 
 
 def form_of(name: str) -> str:
-    """Whether a name is "plain" or of an "other" form: two words that say nothing else are plain."""
+    """Whether a name is "plain", which is two words and nothing else, or of an "other" form."""
     first, _, rest = name.partition(" ")
     plain = " " not in rest and first.isalpha() and rest.isalpha() and first != "The"
     return "plain" if plain else "other"

@@ -126,7 +126,7 @@ def _told(word: str, pool: str, rng: Random) -> str:
     imitates="A gateway that lists the tools of several servers, in any order",
 )
 def other_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Shuffle the list amid tools of another domain: a third, two thirds or as many as there are."""
+    """Shuffle the list amid tools of another domain: a third, two thirds or as many as ours."""
     lender = find_world(LENDER[scene.task.world.partition("-")[0]])
     count = min(len(lender.tools), max(1, round(len(scene.tools) * severity / 3)))
     free = free_names(scene)
@@ -168,11 +168,12 @@ def _answer(tool: Tool) -> Any:
     imitates="A release that adds optional parameters: the commonest change of published servers",
 )
 def surplus_parameter(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Add one, two or three optional parameters that do nothing to each tool that the task needs."""
+    """Add one, two or three optional parameters without effect to each tool that is needed."""
     pool, hit = scene.task.pool, reach(scene, rng, 2)
     noise = [Param(p["name"], "", p["schema"], False) for p in wording.TABLES["surplus"][pool]]
     surplus = {
-        tool.name: tuple(p for p in noise[:severity] if p.name not in names_of(tool)) for tool in hit
+        tool.name: tuple(p for p in noise[:severity] if p.name not in names_of(tool))
+        for tool in hit
     }
     if not any(surplus.values()):
         raise NotApplicable("the tools have parameters of these names already")
@@ -190,3 +191,49 @@ def padded_description(scene: Scene, rng: Random, severity: Severity) -> Change:
     hit = reach(scene, rng, 2)
     said = {tool.name: padded(tool, scene.task.pool, severity, rng) for tool in hit}
     return change(Surface(descriptions=said, was=described(hit)))
+
+
+OPTION_SAYS = (
+    "", "Optional.", "Leave out for the default.", "Only for internal use.",
+    "May stay empty: {word}.", "Advanced setting.", "Ignored unless {word} is on.", "Not needed for ordinary calls.",
+    "Kept for old clients.", "Changes how {word} is logged, not the result.",
+)  # fmt: skip
+"""What is said of an optional parameter in training."""
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    imitates="A server that gains options with every release",
+)
+def varied_options(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Add up to so many optional parameters to every tool, for training: new names each time.
+
+    Three fixed ones, as `schema_noise` has, are learned by heart.
+    """
+
+    def option() -> Param:
+        words = rng.sample(wording.UNRELATED, 3)
+        name = "_".join(words[: rng.choice((1, 1, 2))])
+        said = rng.choice(OPTION_SAYS).format(word=words[2])
+        schema: dict[str, Any] = rng.choice(
+            (
+                {"type": "boolean"},
+                {"type": "integer"},
+                {"type": "string"},
+                {"type": "string", "enum": words[1:]},
+                {"type": "number"},
+            )
+        )
+        return Param(name, "", {**schema, "description": said} if said else dict(schema), False)
+
+    surplus = {}
+    for tool in reach(scene, rng, 3):
+        made = {one.name: one for one in (option() for _ in range(rng.randint(0, severity)))}
+        surplus[tool.name] = tuple(p for p in made.values() if p.name not in names_of(tool))
+    needed = {step.name for step in scene.calls}
+    if not any(surplus.get(name) for name in needed):
+        first = next(tool.name for tool in scene.tools if tool.name in needed)
+        surplus[first] = (option(),)
+    return change(Surface(surplus=surplus))
