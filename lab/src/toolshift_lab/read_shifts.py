@@ -195,7 +195,8 @@ def padded_description(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 OPTION_SAYS = (
     "", "Optional.", "Leave out for the default.", "Only for internal use.",
-    "May stay empty: {word}.", "Advanced setting.", "Ignored unless {word} is on.", "Not needed for ordinary calls.",
+    "May stay empty: {word}.", "Advanced setting.", "Ignored unless {word} is on.",
+    "Not needed for ordinary calls.",
     "Kept for old clients.", "Changes how {word} is logged, not the result.",
 )  # fmt: skip
 """What is said of an optional parameter in training."""
