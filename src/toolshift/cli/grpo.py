@@ -49,6 +49,7 @@ class GrpoOptions(MixOptions, RunOptions):
     redraw: int | None = None
     headroom: tuple[float, float] | None = None
     every_view: bool | None = None
+    max_repeats: int | None = None
 
     def settings(self) -> GrpoSettings:
         """The preset, changed by what is asked for, and checked."""
@@ -150,6 +151,11 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     "--every-view/--last-view",
     default=None,
     help="Train on what was said under each list of tools, or under the last one only.",
+)
+@click.option(
+    "--max-repeats",
+    type=int,
+    help="An episode ends where the same call has had the same result this often; 0 for no limit.",
 )
 @click.option("--precision", help="bfloat16 or float32.")
 @click.option("--layout", help="How tools are listed. Default: as --adapter was trained.")
