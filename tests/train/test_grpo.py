@@ -24,7 +24,7 @@ from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # n
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent  # noqa: E402
-from toolshift.cli.grpo import GrpoOptions  # noqa: E402
+from toolshift.cli.grpo import GrpoOptions, grpo_command  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm import device as devices  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
@@ -303,6 +303,22 @@ def test_a_screen_goes_on_and_its_scenes_are_those_that_are_trained_on(model, tm
     changed = msgspec.structs.replace(asked, scenes=(4, 2), steps=2, save_every=0)
     train(MIX, changed, tmp_path / "run", pay=lambda each: seen.append(each.scene.task.id) or 0.0)
     assert set(seen) == {draw(MIX, number).task.id for number in (2, 4)}
+
+
+def test_the_command_screens_first_and_says_what_it_trains_on(model, tmp_path, capsys):
+    asked = GrpoOptions(
+        alpha=0.0, out=tmp_path / "run", preset="smoke", model=str(model), steps=1, group=2,
+        groups=1, screen=3,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="screen more of them, or start from a model that passes"):
+        grpo_command(asked)
+    assert "0 of 3 scenes pass at times" in capsys.readouterr().err
+    (kept,) = (tmp_path / "run").glob("screen-*.jsonl")
+    tried = [json.loads(line) for line in kept.read_text().splitlines()]
+    kept.write_text("".join(json.dumps({**one, "passed": 1}) + "\n" for one in tried))
+    grpo_command(asked)  # goes on from what was played
+    settings_of = json.loads((tmp_path / "run" / "asked.json").read_text())["settings"]
+    assert settings_of["scenes"] == [0, 1, 2]
 
 
 # --- batches, processes, resuming ------------------------------------------------------------

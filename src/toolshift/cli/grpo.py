@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
 from toolshift.cli.data import MixOptions, mix, warn
 from toolshift.cli.options import as_json, machine
 from toolshift.cli.parameters import PATH, options_struct
 from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.training import RunOptions, warn_of_evidence
+from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
+from toolshift.core.tool import JSON
 from toolshift.lm.checkpoint import training_record
 from toolshift.train.curves import CURVES, read_curves
-from toolshift.train.grpo_settings import GrpoSettings, preset
+from toolshift.train.grpo_settings import GrpoSettings, check, preset
 from toolshift.train.model import require_training
 from toolshift.train.reward import read_weights
-from toolshift.train.scenes import check_scenes
-from toolshift.train.settings import GRPO, check_rank, first_process
+from toolshift.train.scenes import Mix, check_scenes
+from toolshift.train.settings import GRPO, SCREEN, check_rank, first_process, processes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +34,12 @@ class GrpoOptions(MixOptions, RunOptions):
     Attributes:
         out: the folder for the result.
         rewards: weights of the reward, as "TERM=WEIGHT".
+        screen: how many scenes to look at first, of which those are trained on that pass at times.
     """
 
     out: Path
     rewards: tuple[str, ...] = ()
+    screen: int = 0
     groups: int | None = None
     group: int | None = None
     rollout_batch: int | None = None
@@ -67,9 +73,30 @@ def grpo_command(options: GrpoOptions) -> None:
     settings, mix = options.settings(), options.mix()
     warn(check_scenes(mix, settings.steps * settings.groups))
     warn_of_evidence(settings)
+    if options.screen:
+        settings = _screened(mix, settings, options)
     out = load(GRPO)(mix, settings, options.out, resume=options.start())
     if first_process():
         _say_done(out, settings, options.as_json)
+
+
+def _screened(mix: Mix, settings: GrpoSettings, options: GrpoOptions) -> GrpoSettings:
+    """The settings with the scenes that pass at times; the screen stands in the run's folder."""
+    if processes() > 1:
+        raise UsageError("--screen plays in one process: run it so once, and then resume with all")
+    content = JSON.encode([mix, settings])
+    file = options.out / f"screen-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
+    found = load(SCREEN)(mix, settings, file, options.screen, samples=settings.group)
+    scenes = tuple(each.scene for each in found if 0 < each.passed < each.samples)
+    say(f"{len(scenes)} of {len(found)} scenes pass at times ({file.name})", err=True)
+    if len(scenes) < settings.groups:
+        raise UsageError(
+            f"--screen {options.screen}: {len(scenes)} scenes pass at times, and a step takes "
+            f"{settings.groups}: screen more of them, or start from a model that passes some"
+        )
+    chosen = msgspec.structs.replace(settings, scenes=scenes)
+    check(chosen)
+    return chosen
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
@@ -146,6 +173,13 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     type=(float, float),
     metavar="LEAST MOST",
     help="Replace also where fewer, or more, of a scene's episodes pass: 0.2 0.8, for example.",
+)
+@click.option(
+    "--screen",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="SCENES",
+    help="Play so many scenes first, and train on those of which some episodes pass and some fail.",
 )
 @click.option(
     "--every-view/--last-view",
