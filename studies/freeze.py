@@ -37,8 +37,11 @@ STAGES = Path("studies") / "stages"
 PLANS = (Path("studies") / "decisive", Path("studies") / "reads")
 """The folders of plans, each with those that extend it."""
 WEIGHTS, WEIGHTS_SUM = "adapter_model.safetensors", "weights.sha256"
-RECORDS = ("asked.json", "training.json", "adapter_config.json", "manifest.json", WEIGHTS_SUM)
-LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl")
+RECORDS = (
+    "asked.json", "training.json", "adapter_config.json", "manifest.json", "chosen.json",
+    WEIGHTS_SUM,
+)  # fmt: skip
+LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl", "screen.jsonl")
 
 
 def commit_of(path: str) -> str:
@@ -108,7 +111,7 @@ def take_in(work: Path) -> None:
                 shutil.copyfile(file, target)
             elif file.name in RECORDS:
                 write_compact(target, json.loads(file.read_bytes()))
-            elif file.name in LISTS and file.parent.parent == run.parent:
+            elif file.name in LISTS and run.parent in (file.parent, file.parent.parent):
                 write_packed(target, file.read_bytes())
                 thin_timings(target)
 

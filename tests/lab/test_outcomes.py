@@ -40,7 +40,8 @@ def test_a_sentence_holds_with_its_interval(found: Interval, said: str) -> None:
 
 
 def test_nothing_is_said_before_all_seeds_are_measured() -> None:
-    plan: Any = SimpleNamespace(outcomes=[ASKED], arms=[SimpleNamespace(name="paft", seeds=3)])
+    planned = SimpleNamespace(name="paft", seeds=3, gate={})
+    plan: Any = SimpleNamespace(outcomes=[ASKED], arms=[planned])
     arm = SimpleNamespace(arm="paft", endpoint="reads")
     for seeds, said in ((2, "2 of 3 seeds"), (3, "it reads")):
         arm.found = SimpleNamespace(interval=interval(0.03, -0.05, 0.14), seeds=seeds)

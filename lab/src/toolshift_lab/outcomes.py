@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import inf
+from statistics import mean
+
+from toolshift.core.files import stored
 from toolshift.measure.statistics import Interval
+from toolshift.runs.run_folder import RunFolder
+from toolshift.train.curves import read_curves
 from toolshift_lab.endpoints import Endpoints
 from toolshift_lab.planned import Outcome, PlanFile
+from toolshift_lab.stage import Stage
+
+ENDS = 20
+"""Steps at the beginning and at the end of RL whose mean rewards a gate compares."""
 
 OPEN = "not said yet: {seeds} of {wanted} seeds are measured"
 
 
-def outcomes_of(plan: PlanFile, told: Endpoints) -> str:
+def outcomes_of(plan: PlanFile, told: Endpoints, stages: Sequence[Stage] = ()) -> str:
     """The section of a study's page; "" for a plan without outcomes."""
     if not plan.outcomes:
         return ""
-    rows = [_row(each, plan, told) for each in plan.outcomes]
+    shut = not_learned(plan, stages)
+    rows = [_row(each, plan, told, shut) for each in plan.outcomes]
     return "\n".join(
         [
             "",
@@ -31,12 +43,42 @@ def outcomes_of(plan: PlanFile, told: Endpoints) -> str:
     )
 
 
-def _row(outcome: Outcome, plan: PlanFile, told: Endpoints) -> str:
+def not_learned(plan: PlanFile, stages: Sequence[Stage]) -> dict[str, list[int]]:
+    """The arms with a gate, and the seeds at which they did not pass it."""
+    gates = {arm.name: arm.gate for arm in plan.arms if arm.gate}
+    found: dict[str, list[int]] = {}
+    for stage in stages:
+        gate = gates.get(stage.arm.name)
+        if gate and stage.measured and not passes_gate(gate, stage):
+            found.setdefault(stage.arm.name, []).append(stage.seed)
+    return found
+
+
+def passes_gate(gate: Mapping[str, float], stage: Stage) -> bool:
+    """Whether the reward of a run rose as the plan asks, and its clean accuracy is enough."""
+    told = read_curves(stored(stage.folder / "model" / "curves.jsonl"))
+    earned = [line.get("reward_drawn", line["reward"]) for line in told if "reward" in line]
+    rise = mean(earned[-ENDS:]) - mean(earned[:ENDS]) if earned else 0.0
+    folder = RunFolder.read(stage.run)
+    clean = [
+        float(record.grade.passed)
+        for record in folder.records()
+        if not (record.grade.void or folder.cell(record).shifts)
+    ]
+    passed = mean(clean) if clean else 0.0
+    return rise >= gate.get("reward", -inf) and passed >= gate.get("clean", 0.0)
+
+
+def _row(outcome: Outcome, plan: PlanFile, told: Endpoints, shut: Mapping[str, list[int]]) -> str:
     name = f"{outcome.arm} - {outcome.less}" if outcome.less else outcome.arm
     limits = f"{outcome.below:g}, {outcome.above:g}"
     found, seeds = _found(outcome, told)
     wanted = _wanted(outcome, plan)
-    if found is None or seeds < wanted:
+    closed = next((arm for arm in (outcome.arm, outcome.less) if arm in shut), "")
+    if closed:
+        at = ", ".join(map(str, shut[closed]))
+        said, points = f"nothing is said: {closed} did not learn at seed {at}", "-"
+    elif found is None or seeds < wanted:
         said, points = OPEN.format(seeds=seeds, wanted=wanted), "-"
     else:
         said = sentence(outcome, found)

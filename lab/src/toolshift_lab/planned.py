@@ -38,7 +38,7 @@ from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import base_of, with_model
 from toolshift.worlds.registry import find_world
-from toolshift_lab.arm import SHORT, TRAINED_IN, Arm, Scale
+from toolshift_lab.arm import SHORT, TRAINED_IN, Arm, Method, Scale
 from toolshift_lab.experiments import SCALES, STUDIES, Study, find_scale
 
 
@@ -77,12 +77,22 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         settings: what of the preset's settings differs.
         factor: how many times the plan's trajectories, or GRPO steps.
         passes: over the trajectories.
+        sizes: of "start", how many clean trajectories it may be trained on, tried in this order.
+        window: of "start", the least and the greatest share of scenes that it is to pass.
+        screen: of "grpo", how many scenes are looked at first; those that pass at times are kept.
+        samples: of "grpo", episodes of each scene that is screened.
+        until: of "matched", the arm that it is to be as good as.
+        every: of "matched", steps between the checkpoints that are looked at.
+        tries: of "start" and "matched", scenes by which is chosen.
+        gate: of "grpo", what has to be so at a seed for anything to be said of the arm: by how much
+            the mean `reward` of the last 20 steps is above that of the first 20, and the least
+            share of `clean` scenes passed.
     """
 
     name: str
     summary: str
     seeds: int
-    method: Literal["none", "sft", "dagger", "grpo"] = "sft"
+    method: Method = "sft"
     rounds: int = 0
     aggregate: bool = False
     doses: dict[str, int] = {}
@@ -93,6 +103,25 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     factor: float = 1.0
     passes: int = 1
+    sizes: tuple[int, ...] = ()
+    window: tuple[float, float] = (0.0, 1.0)
+    screen: int = 0
+    samples: int = 4
+    until: str = ""
+    every: int = 10
+    tries: int = 0
+    gate: dict[Literal["reward", "clean"], float] = {}
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """What its method is told beside its settings."""
+        by_method = {"start": _OF_START, "matched": _OF_MATCHED, "grpo": _OF_SCREEN}
+        named = by_method.get(self.method, ()) if self.method != "grpo" or self.screen else ()
+        return {name: getattr(self, name) for name in named}
+
+
+_OF_START, _OF_MATCHED = ("sizes", "window", "tries"), ("every", "tries")
+_OF_SCREEN = ("screen", "samples")
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,8 +166,17 @@ _OURS = frozenset((*STUDIES, *PRESETS))
 """What is known by its name already, before a plan is."""
 _UNREAD = {
     "none": ("doses", "alpha", "shifts", "slips", "factor", "passes"),
-    "grpo": ("slips", "passes"),
-}
+    "grpo": ("slips", "passes", *_OF_START, *_OF_MATCHED, "until"),
+    "sft": (*_OF_START, *_OF_MATCHED, *_OF_SCREEN, "until", "gate"),
+    "dagger": (*_OF_START, *_OF_MATCHED, *_OF_SCREEN, "until", "gate"),
+    "start": (
+        "doses", "alpha", "shifts", "slips", "factor", "passes", "every", *_OF_SCREEN, "until",
+        "gate",
+    ),
+    "matched": (
+        "doses", "alpha", "shifts", "slips", "passes", "sizes", "window", *_OF_SCREEN, "gate",
+    ),
+}  # fmt: skip
 """What of an arm its method does not read."""
 _PLANS_OWN = {
     "seed": "its seeds are counted from 0",
@@ -228,7 +266,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The arms that are run, and those that they start from."""
         known = {arm.name: arm for arm in self.arms}
         names = {name for name, _ in self.order}
-        while more := {known[name].init for name in names} - names - {""}:
+        while more := {x for n in names for x in (known[n].init, known[n].until)} - names - {""}:
             names |= more
         return tuple(arm for arm in self.arms if arm.name in names)
 
@@ -381,7 +419,7 @@ def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
         mix = {"alpha": alpha, "shifts": entries, "severities": SHORT, **mix}
     return Arm(
         arm.name, arm.summary, arm.method, mix, arm.init, _settings_of(arm, plan), arm.factor,
-        arm.passes, rounds=arm.rounds, aggregate=arm.aggregate,
+        arm.passes, rounds=arm.rounds, aggregate=arm.aggregate, more=arm.more, until=arm.until,
     )  # fmt: skip
 
 
@@ -467,6 +505,11 @@ def _check_arms(plan: PlanFile, file: Path) -> None:
             raise UsageError(f"{file}: arms: {arm.name} is there twice")
         if arm.init:
             _check_init(arm, known, file)
+        if bool(arm.until) != (arm.method == "matched") or (arm.until and arm.until not in known):
+            raise UsageError(
+                f"{file}: {arm.name}: until names the earlier arm that one of method matched is to "
+                "be as good as, and no other arm has it"
+            )
         known[arm.name] = arm
     _check_contrasts(plan, known, file)
 
@@ -550,6 +593,7 @@ def _check_blocks(plan: PlanFile, file: Path) -> None:
 
 def _check_numbers(planned: PlannedArm, where: str) -> None:
     """Numbers that say how much, each in its range."""
+    _check_chosen(planned, where)
     for name in ("seeds", "passes"):
         if getattr(planned, name) < 1:
             raise UsageError(f"{where}: {name} must be at least 1, not {getattr(planned, name)}")
@@ -570,6 +614,14 @@ def _check_numbers(planned: PlannedArm, where: str) -> None:
     if planned.method != "dagger" and planned.rounds:
         raise UsageError(f"{where}: rounds are of dagger, and {planned.method} has none")
     _check_read(planned, where)
+
+
+def _check_chosen(planned: PlannedArm, where: str) -> None:
+    """What a choice is made between, and by which scenes."""
+    if planned.method in ("start", "matched") and planned.tries < 1:
+        raise UsageError(f"{where}: tries: name the number of scenes by which is chosen")
+    if planned.method == "start" and not (planned.sizes and min(planned.sizes) > 0):
+        raise UsageError(f"{where}: sizes: name the numbers of trajectories that are tried")
 
 
 def _check_read(planned: PlannedArm, where: str) -> None:

@@ -39,7 +39,13 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 def screen(
-    mix: Mix, settings: GrpoSettings, file: Path, count: int, samples: int = 4, begin: int = 0
+    mix: Mix,
+    settings: GrpoSettings,
+    file: Path,
+    count: int,
+    samples: int = 4,
+    *,
+    greedy: bool = False,
 ) -> list[Tried]:
     """Plays the first scenes of a mix, each several times, sampled as in training.
 
@@ -50,7 +56,7 @@ def screen(
             again, so that a screen can be broken off.
         count: how many scenes.
         samples: episodes of each.
-        begin: the number of the first scene.
+        greedy: decode greedily, and do not sample; then one episode of each says all.
 
     Returns:
         One row for each scene, in the order of their numbers.
@@ -60,7 +66,7 @@ def screen(
     """
     scenes.check(mix)
     use_threads(settings.threads)
-    numbers = range(begin, begin + count)
+    numbers = range(count)
     there = {each.scene: each for each in lines(file, Tried)} if file.exists() else {}
     if any(each.samples != samples for each in there.values()):
         raise UsageError(f"{file} is of a screen with other samples: name another file")
@@ -69,7 +75,7 @@ def screen(
         backend, scribe = _voice(settings, find_base(settings))
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as out:
-            for each in _tried(mix, settings, left, samples, backend, scribe):
+            for each in _tried(mix, settings, left, samples, greedy, backend, scribe):
                 out.write(JSON.encode(each) + b"\n")
                 out.flush()
                 there[each.scene] = each
@@ -93,6 +99,7 @@ def _tried(
     settings: GrpoSettings,
     numbers: list[int],
     samples: int,
+    greedy: bool,
     backend: Backend,
     scribe: ConversationEncoder,
 ) -> Iterator[Tried]:
@@ -106,7 +113,8 @@ def _tried(
             for scene in [draw(mix, number)]
             for sample in range(samples)
         ]
-        played = roll_out(backend, scribe, plays, settings.temperature, limits_of(settings))
+        temperature = 0.0 if greedy else settings.temperature
+        played = roll_out(backend, scribe, plays, temperature, limits_of(settings))
         passed = [grade(each.episode).passed for each in played]
         for place, number in enumerate(some):
             yield Tried(number, sum(passed[place * samples : (place + 1) * samples]), samples)

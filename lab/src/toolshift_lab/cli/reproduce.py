@@ -310,7 +310,7 @@ def _write_plan(
     named = ("--plan", str(file)) if file != PLAN_FILE else ()
     asked = _words(SCALES[everything[0].scale], plan.model, plan.measured_in) if everything else ()
     words = command("reproduce", PLANNED, *named, *asked, travels=True)
-    said = f"{page(found, words)}\n{as_markdown(told)}{outcomes_of(plan, told)}"
+    said = f"{page(found, words)}\n{as_markdown(told)}{outcomes_of(plan, told, everything)}"
     write(out / "README.md", said.encode())
     return told
 
