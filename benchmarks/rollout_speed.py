@@ -77,7 +77,7 @@ KEPT = {"save_every": 0, "eval_every": 0, "groups": 4, "group": 4, "lr": 1e-6}
 BEFORE = {"turn_tokens": 96, "batch": 4, "redraw": 2, "headroom": (0.2, 0.8), **KEPT}
 AFTER = {"turn_tokens": 48, "batch": 16, "max_repeats": 3, **KEPT}
 SHIFTED = Mix(kinds=KINDS, alpha=0.8, shifts=("schema_noise:2", "EFP", "symbols"), size=200)
-SCREENED = 12
+SCREENED = 8
 
 
 def of_steps(options: argparse.Namespace) -> dict[str, Any]:

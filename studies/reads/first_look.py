@@ -37,7 +37,7 @@ from toolshift.runs.suite import Selection, read_stack, select
 HERE = Path(__file__).parent
 ASKED: dict[str, Any] = tomllib.loads((HERE / "first_look.toml").read_text("utf-8"))
 OUT, PAGE, FIGURES = HERE / "first_look", HERE / "first_look.md", HERE / "first_look.json"
-LISTS = ("episodes.jsonl", "plan.jsonl")
+LISTS = ("episodes.jsonl", "plan.jsonl", "own.json")
 DRAWN = 40
 """Tasks of each kind among which those of each form of name are looked for."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from toolshift_lab import poi_2, read_shifts  # noqa: F401 - by their names
@@ -18,6 +21,7 @@ OURS = (
     "described_by_data", "retold_description", "other_tools", "surplus_parameter",
     "padded_description", "varied_options",
 )  # fmt: skip
+LAB = Path(__file__).parents[2] / "lab"
 REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"
 
 
@@ -94,3 +98,11 @@ def test_no_suite_draws_them() -> None:
         assert find_shift(name).tier == "none"
         for chosen in ("all", *TIERS):
             assert name not in {one.shift for arm in read_arms(chosen) for one in arm.shifts}
+
+
+def test_other_processes_find_them_by_entry_points() -> None:
+    told = tomllib.loads((LAB / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    for group, names in (("toolshift.shifts", OURS), ("toolshift.worlds", ("poi-2",))):
+        for name in names:
+            module, _, attribute = told[group][name].partition(":")
+            assert hasattr(importlib.import_module(module), attribute)

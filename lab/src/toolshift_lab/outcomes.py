@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 from statistics import mean
+from typing import Any
 
 from toolshift.core.files import stored
 from toolshift.measure.statistics import Interval
@@ -54,7 +55,7 @@ def not_learned(plan: PlanFile, stages: Sequence[Stage]) -> dict[str, list[int]]
     return found
 
 
-def passes_gate(gate: Mapping[str, float], stage: Stage) -> bool:
+def passes_gate(gate: Mapping[Any, float], stage: Stage) -> bool:
     """Whether the reward of a run rose as the plan asks, and its clean accuracy is enough."""
     told = read_curves(stored(stage.folder / "model" / "curves.jsonl"))
     earned = [line.get("reward_drawn", line["reward"]) for line in told if "reward" in line]

@@ -19,7 +19,7 @@ from toolshift.shifts.surface import Surface
 from toolshift.worlds.registry import find_world
 
 LENDER = {"poi": "retail", "retail": "medical", "medical": "poi"}
-"""For each world, the one whose tools stand beside its own in a padded list."""
+"""For each world, the one whose tools stand beside its own in a padded list; for others `poi`."""
 BY_DATA = {
     "train": ("Given {takes}, answers with {gives}.", "and"),
     "dev": ("Turns {takes} into {gives}.", "plus"),
@@ -127,7 +127,7 @@ def _told(word: str, pool: str, rng: Random) -> str:
 )
 def other_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Shuffle the list amid tools of another domain: a third, two thirds or as many as ours."""
-    lender = find_world(LENDER[scene.task.world.partition("-")[0]])
+    lender = find_world(LENDER.get(scene.task.world.partition("-")[0], "poi"))
     count = min(len(lender.tools), max(1, round(len(scene.tools) * severity / 3)))
     free = free_names(scene)
     lent = [_foreign(tool, free(tool.name)) for tool in rng.sample(lender.tools, count)]
