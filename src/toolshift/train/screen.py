@@ -47,22 +47,10 @@ def screen(
     *,
     greedy: bool = False,
 ) -> list[Tried]:
-    """Plays the first scenes of a mix, each several times, sampled as in training.
+    """Plays the first scenes of a mix, each several times, as a run with these settings would.
 
-    Args:
-        mix: of the scenes.
-        settings: of the run that is to follow: its model, limits, temperature and seed.
-        file: to which each scene is added when it has been played; what is in it is not played
-            again, so that a screen can be broken off.
-        count: how many scenes.
-        samples: episodes of each.
-        greedy: decode greedily, and do not sample; then one episode of each says all.
-
-    Returns:
-        One row for each scene, in the order of their numbers.
-
-    Raises:
-        UsageError: where the file holds a screen with another number of samples.
+    Each scene is added to the file when it has been played, and what is in the file is not played
+    again, so that a screen can be broken off. Greedily, one episode of each says all.
     """
     scenes.check(mix)
     use_threads(settings.threads)
