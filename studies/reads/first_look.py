@@ -26,6 +26,7 @@ from toolshift.agents.catalog import contestants
 from toolshift.api import run_spec
 from toolshift.core.files import pack, read_bytes, stored
 from toolshift.core.shift import without_versions
+from toolshift.episode.causes import cause_of
 from toolshift.lm.inference import use_threads
 from toolshift.measure.statistics import wilson
 from toolshift.runs.cell import Cell, build, write_stack
@@ -115,7 +116,8 @@ def read(folder: Path) -> Told:
     run, found = RunFolder.read(folder), defaultdict(list)
     for record in run.records():
         cell = run.cell(record)
-        told = (form(cell), record.grade.passed, record.grade.cause or "")
+        cause = "" if record.grade.passed else cause_of(build(cell), record.steps, record.grade.end)
+        told = (form(cell), record.grade.passed, cause)  # by the rules of today
         found[without_versions(cell.stack)].append(told)
     return found
 

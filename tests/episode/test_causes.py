@@ -669,3 +669,5 @@ def test_an_optional_parameter_is_not_blamed_for_another_fault() -> None:
     short = failing(but(find, arguments={spare: "integer"}), "invalid_arguments")
     assert cause(short, WRONG, scene=NOISY) != "filled_option"
     assert cause(wrong, find, WRONG, scene=NOISY) != "filled_option"  # it was made good
+    loop = (wrong, but(wrong, turn=2), but(wrong, turn=3), BUDGET)
+    assert cause(*loop, scene=NOISY, end="budget") == "filled_option"  # and not its repetition

@@ -456,8 +456,8 @@ class _Watch:
         """The mistake in a call; "" if it is correct."""
         if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
-        if self._repeats(step):
-            return "repetition"
+        if self._repeats(step):  # of one that is refused for its options, that is still the mistake
+            return "filled_option" if self._refused_for_options(step) else "repetition"
         if step.name not in self.offered:
             gone = (self.clean.keys() | self.once) - self.offered
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
@@ -488,7 +488,7 @@ class _Watch:
         if step.malformed:
             return "malformed_output"
         if step.error == "invalid_arguments" and tool is not None:
-            if self._filled_an_option(tool, given):
+            if self._refused_for_options(step):
                 return "filled_option"
             return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
         for param, value in self._texts(tool, given):
@@ -502,8 +502,11 @@ class _Watch:
             return ""
         return "bad_arguments"
 
-    def _filled_an_option(self, tool: Tool, arguments: dict[str, object]) -> bool:
+    def _refused_for_options(self, step: Step) -> bool:
         """Whether a call was refused for optional parameters alone, which the oracle leaves out."""
+        tool, arguments = self.tools.get(step.name), step.given
+        if step.error != "invalid_arguments" or tool is None:
+            return False
         used = {name for name, _ in self._right_values(tool)}
         spare = {p.name for p in tool.params if not p.required and p.name not in used}
         rest = {name: value for name, value in arguments.items() if name not in spare}
