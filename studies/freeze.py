@@ -41,7 +41,14 @@ RECORDS = (
     "asked.json", "training.json", "adapter_config.json", "manifest.json", "chosen.json",
     WEIGHTS_SUM,
 )  # fmt: skip
-LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl", "screen.jsonl", "own.json")
+LISTS = (
+    "curves.jsonl",
+    "episodes.jsonl",
+    "plan.jsonl",
+    "timings.jsonl",
+    "screen.jsonl",
+    "own.json",
+)
 
 
 def commit_of(path: str) -> str:
