@@ -300,5 +300,83 @@ def _datas(raw: str) -> Iterator[str]:
                 yield line[6:]
 
 
-WIRES: dict[str, Any] = {"chat": ChatWire()}
+# -- Gemini ------------------------------------------------------------------------------------
+
+
+class GeminiWire:
+    """Gemini's answers: a call in one part, signed or not, with an id or without."""
+
+    path = "/v1beta/models/m:streamGenerateContent?alt=sse"
+
+    def request(self, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        """A request for a stream."""
+        functions = [
+            {
+                "name": f["name"],
+                "description": f["description"],
+                "parametersJsonSchema": f["parameters"],
+            }
+            for tool in tools
+            for f in [tool["function"]]
+        ]
+        contents = [{"role": "user", "parts": [{"text": "Go."}]}]
+        return {"contents": contents, "tools": [{"functionDeclarations": functions}]}
+
+    def shown(self, request: dict[str, Any]) -> list[str]:
+        """The names of the tools in a request."""
+        return [one["name"] for tool in request["tools"] for one in tool["functionDeclarations"]]
+
+    def stream(self, rng: Random, text: str, calls: list[Call]) -> Sent:
+        """An answer in pieces."""
+        parts: list[dict[str, Any]] = [{"text": p} for p in in_pieces(rng, text)]
+        if rng.random() < 0.5:
+            parts.insert(0, {"text": "thinking", "thought": True})
+        named = rng.random() < 0.5
+        for place, (name, given) in enumerate(calls):
+            call: dict[str, Any] = {"name": name}
+            call |= {"id": f"own{place}"} if named else {}
+            call |= {"args": given} if given or rng.random() < 0.5 else {}
+            signed = {"thoughtSignature": "c2ln"} if place == 0 else {}
+            parts.append({"functionCall": call, **signed})
+        if rng.random() < 0.3:
+            parts.append({"text": "", "thoughtSignature": "c2ln"})
+        chunks: list[list[dict[str, Any]]] = []
+        while parts:
+            size = rng.choice((1, 1, 2, 3))
+            chunks.append(parts[:size])
+            parts = parts[size:]
+        if rng.random() < 0.5 or not chunks:
+            chunks.append(rng.choice(([], [{"text": ""}])))
+        frames = [
+            self._frame({"content": {"role": "model", "parts": c}, "index": 0}) for c in chunks
+        ]
+        last = {"content": {"role": "model", "parts": chunks[-1]}, "finishReason": "STOP"}
+        frames[-1] = self._frame(last if chunks[-1] else {"finishReason": "STOP"})
+        return noisy(rng, frames, len(frames) - 1)
+
+    def error(self, rng: Random) -> bytes:
+        """A frame that tells of an error."""
+        told = {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}
+        return b"data: " + json.dumps(told).encode() + b"\n\n"
+
+    def _frame(self, candidate: dict[str, Any]) -> bytes:
+        chunk = {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 3}}
+        return b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"
+
+    def heard(self, raw: str) -> Heard:
+        """What a client reads."""
+        text, calls, error = "", list[Call](), ""
+        for chunk in map(json.loads, _datas(raw)):
+            error = error or (chunk.get("error") or {}).get("message", "")
+            for candidate in chunk.get("candidates") or ():
+                for part in (candidate.get("content") or {}).get("parts") or ():
+                    text += "" if part.get("thought") else part.get("text", "")
+                    if "functionCall" in part:
+                        call = part["functionCall"]
+                        assert ("thoughtSignature" in part) is (not calls)
+                        calls.append((call["name"], call.get("args") or {}))
+        return Heard(text, calls, error)
+
+
+WIRES: dict[str, Any] = {"chat": ChatWire(), "gemini": GeminiWire()}
 """By dialect."""

@@ -389,7 +389,10 @@ class ChatAgent:
 
 
 class _Chat(AgentKind):
-    forms = {"chat:MODEL": "a model behind an OpenAI-compatible endpoint"}
+    forms = {
+        "chat:MODEL": "a model behind an OpenAI-compatible endpoint",
+        "gemini:MODEL": "a model behind Google's generateContent",
+    }
     takes = tuple(signature(ChatAgent).parameters)[1:]  # all but the model
 
     def make(self, spec: str, options: Mapping[str, Any]) -> ChatAgent:

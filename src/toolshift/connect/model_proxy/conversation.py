@@ -26,6 +26,7 @@ import msgspec
 from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
+from toolshift.dialects.form import WIRE
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
 from toolshift.shifts.watching import unchanged
@@ -125,12 +126,17 @@ def _key(history: Sequence[Message], given: Message) -> str:
     users = (m for m in history if m.get("role") == "user")
     place = sum(m.get("role") == "assistant" for m in history)
     calls = [
-        (call.get("id"), function.get("name"), _canonical(function))
+        (_id_of(call), function.get("name"), _canonical(function))
         for call in given.get("tool_calls") or ()
         for function in (call.get("function") or {},)
     ]
     parts = [next(users, {}).get("content"), place, text_of(given) or "", calls]
     return blake2b(JSON.encode(parts), digest_size=16).hexdigest()
+
+
+def _id_of(call: Call) -> Any:
+    """The id of a call; None where its dialect has made one up, for that is another each time."""
+    return None if (call.get(WIRE) or {}).get("unnamed") else call.get("id")
 
 
 def _canonical(function: dict[str, Any]) -> Any:
@@ -166,6 +172,8 @@ class Conversation:
             if message.get("role") == "tool":
                 call = spoken.get(str(message.get("tool_call_id")))
                 shown.append(self._reported(message, call) if call else message)
+                if call and call.get("id") != message.get("tool_call_id"):  # ids of ours differ
+                    shown[-1] = {**shown[-1], "tool_call_id": call.get("id")}
                 if call and "name" in message:  # some clients repeat there whose result it is
                     shown[-1] = {**shown[-1], "name": (call.get("function") or {}).get("name")}
             elif message.get("tool_calls") or message.get("role") == "assistant":
@@ -223,8 +231,10 @@ class Conversation:
         for each in turn.rounds:
             self.carry(each.message)  # for what the layers remember of it
             shown += [each.message, *each.heard]
-        last = turn.rounds[-1].message.get("tool_calls") or ()
-        spoken.update({str(call.get("id")): call for call in last})
+        last = turn.rounds[-1]
+        truly = {call.get("id"): call for call in last.message.get("tool_calls") or ()}
+        for now, then in zip(given.get("tool_calls") or (), last.carried, strict=True):
+            spoken[str(now.get("id"))] = truly[then.get("id")]
         return shown
 
     def _call_outward(self, call: Call) -> Call:
