@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from toolshift.dialects.gemini_scope import camel
+
 Part = dict[str, Any]
 Script = Callable[[dict[str, Any]], list[Part]]
 """What the model says to a request: its parts, without ids."""
@@ -79,7 +81,7 @@ class StrictGemini:
             *((f, OF_A_FUNCTION, " at 'tools'") for tool in body.get("tools") or ()
               for f in tool["functionDeclarations"]),
         ):  # fmt: skip
-            if odd := holder.keys() - known:
+            if odd := set(map(camel, holder)) - known:
                 return f'Invalid JSON payload received. Unknown name "{sorted(odd)[0]}"{where}'
         names = {
             f["name"] for tool in body.get("tools") or () for f in tool["functionDeclarations"]
