@@ -16,6 +16,7 @@ from toolshift.core.message import Usage
 from toolshift.core.tool import JSON
 from toolshift.dialects.chat_scope import functions_of, unshifted
 from toolshift.dialects.form import (
+    WIRE,
     Answer,
     Body,
     Dialect,
@@ -96,6 +97,7 @@ class Chat:
     answers = "chat completion"
     path = "/chat/completions"
     home = "https://api.openai.com/v1"
+    temperature = 0.0
     variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
@@ -115,7 +117,7 @@ class Chat:
 
     def write(self, body: Body, request: Request) -> Body:
         """A request as `body`, with other messages, tools and choice."""
-        out = {**body, "messages": request.messages}
+        out = {**body, "messages": [_own(message) for message in request.messages]}
         out |= {"tools": [_lenient(tool) for tool in request.tools]} if request.tools else {}
         return out if request.choice is None else {**out, "tool_choice": request.choice}
 
@@ -190,6 +192,11 @@ class Chat:
 
 
 CHAT: Dialect = Chat()
+
+
+def _own(message: Message) -> Message:
+    """A message without what the codec of another dialect has left there."""
+    return {k: v for k, v in message.items() if k != WIRE} if WIRE in message else message
 
 
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:

@@ -517,7 +517,8 @@ def _write_result(message: Message, raw: Part | None, call: Part | None) -> Part
     if raw is None:
         own = call.get("id") if call and not _own(call).get("unnamed", True) else None
         made: Part = {"id": own} if own else {}
-        return {"functionResponse": {**made, "name": name, "response": {"output": text}}}
+        said = "error" if (message.get(WIRE) or {}).get("failed") else "output"
+        return {"functionResponse": {**made, "name": name, "response": {said: text}}}
     key = key_of(raw, "functionResponse")
     result = {**raw[key], **({"name": name} if "name" in raw[key] or name else {})}
     if text != _read_response(result.get("response")):

@@ -65,11 +65,13 @@ class Round:
         message: as the model spoke it.
         carried: the calls that the agent is to make, under its own names; by their place.
         answers: by a call's id, what a layer has answered to it.
+        failed: the ids of those calls whose answer is an error.
     """
 
     message: Message
     carried: tuple[Call, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
+    failed: frozenset[str] = frozenset()
 
     @property
     def hidden(self) -> bool:
@@ -80,7 +82,7 @@ class Round:
     def heard(self) -> list[Message]:
         """The messages that answer the calls which a layer answered."""
         return [
-            {"role": "tool", "tool_call_id": name, "content": text}
+            {"role": "tool", "tool_call_id": name, "content": text, **_marked(name in self.failed)}
             for name, text in self.answers.items()
         ]
 
@@ -184,14 +186,15 @@ class Conversation:
 
     def carry(self, message: Message) -> Round:
         """Carries the calls of a model's message inward."""
-        carried, answers = [], {}
+        carried, answers, failed = [], {}, set[str]()
         for call in message.get("tool_calls") or ():
             found = self._carry(call)
-            if isinstance(found, str):
-                answers[str(call.get("id"))] = found
+            if isinstance(found, Result):
+                answers[str(call.get("id"))] = show(found)
+                failed |= set() if found.ok else {str(call.get("id"))}
             else:
                 carried.append(found)
-        return Round(message, tuple(carried), answers)
+        return Round(message, tuple(carried), answers, frozenset(failed))
 
     def spoken_name(self, name: str) -> str:
         """The name that the model is shown for a tool of the agent's."""
@@ -199,7 +202,7 @@ class Conversation:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _carry(self, call: Call) -> Call | str:
+    def _carry(self, call: Call) -> Call | Result:
         function = call.get("function")
         if not isinstance(function, dict):
             return call  # a call of another kind, which no layer knows
@@ -216,7 +219,7 @@ class Conversation:
             if wanted.arguments == arguments or arguments is None:
                 inner = function.get("arguments") or "{}"
             return {**call, "function": {**function, "name": wanted.name, "arguments": inner}}
-        return show(spoken.result)
+        return spoken.result
 
     def _spoken(
         self, history: Sequence[Message], given: Message, spoken: dict[str, Call]
@@ -233,8 +236,13 @@ class Conversation:
             shown += [each.message, *each.heard]
         last = turn.rounds[-1]
         truly = {call.get("id"): call for call in last.message.get("tool_calls") or ()}
-        for now, then in zip(given.get("tool_calls") or (), last.carried, strict=True):
-            spoken[str(now.get("id"))] = truly[then.get("id")]
+        pairs = zip(given.get("tool_calls") or (), last.carried, strict=True)
+        calls = [(now, truly[then.get("id")]) for now, then in pairs]
+        if len(turn.rounds) == 1 and not last.answers:  # the agent has it whole: marks and all
+            calls = [(now, {**then, **now, **_function_of(then)}) for now, then in calls]
+            listed = {"tool_calls": [then for _, then in calls]} if calls else {}
+            shown = [{**last.message, **given, **listed}]
+        spoken.update({str(now.get("id")): then for now, then in calls})
         return shown
 
     def _call_outward(self, call: Call) -> Call:
@@ -260,7 +268,7 @@ class Conversation:
         arguments = arguments_of(function)
         if text is None or arguments is None:
             return message
-        told = self._agent.reported = read_result(text)
+        told = self._agent.reported = read_result(text, _is_failed(message))
         try:
             result = self._live.call(function.get("name", ""), arguments).result
         except Wanted:  # a layer has more to ask of the agent, who cannot be asked from here
@@ -271,7 +279,20 @@ class Conversation:
             return message
         shown = show(result)
         self.changed.append({"call": str(call.get("id")), "was": text, "shown": shown})
-        return {**message, "content": shown}
+        return {**message, "content": shown, **_marked(not result.ok, message.get(WIRE))}
+
+
+def _function_of(call: Call) -> Call:
+    return {"function": call["function"]} if "function" in call else {}
+
+
+def _marked(failed: bool, wire: dict[str, Any] | None = None) -> Message:
+    """The mark of a result that failed, for dialects that say it beside the text."""
+    return {WIRE: {**(wire or {}), "failed": failed}} if wire or failed else {}
+
+
+def _is_failed(message: Message) -> bool:
+    return bool((message.get(WIRE) or {}).get("failed"))
 
 
 # -- texts -------------------------------------------------------------------------------------
@@ -295,11 +316,11 @@ def arguments_of(function: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def read_result(text: str) -> Result:
-    """A reported text as a result: JSON where it is that, and failed where it says so."""
+def read_result(text: str, failed: bool = False) -> Result:
+    """A reported text as a result: JSON where it is that, and failed where that is said."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return Result(not text.lstrip().lower().startswith("error"), text)
-    failed = isinstance(data, dict) and bool(data.get("error"))
+        return Result(not (failed or text.lstrip().lower().startswith("error")), text)
+    failed = failed or (isinstance(data, dict) and bool(data.get("error")))
     return Result(not failed, data)

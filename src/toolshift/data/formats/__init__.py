@@ -17,6 +17,7 @@ from toolshift.data.conversation import Conversation, Format, RowFault
 FORMATS: Registry[Format] = Registry(
     "format",
     {
+        "anthropic": "toolshift.data.formats.of_dialects:ANTHROPIC_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
         "hermes": "toolshift.data.formats.hermes:HERMES",
         "sharegpt": "toolshift.data.formats.sharegpt:SHAREGPT",
