@@ -538,8 +538,7 @@ def _write_response(text: str, before: Any) -> Part:
 def _write_model(message: Message) -> list[Content]:
     """A message of the model: its parts as they came, and its calls as they are now."""
     contents = _own(message).get("contents")
-    calls = {tuple(_own(call).get("at") or (id(call),)): call
-             for call in message.get("tool_calls") or ()}  # fmt: skip
+    calls = _by_place(message)
     if contents is None:
         text = text_of(message)
         parts = [{"text": text}] if text else []
@@ -562,6 +561,15 @@ def _write_model(message: Message) -> list[Content]:
     if fresh:
         out[-1] = {"role": "model", **out[-1], "parts": [*(out[-1].get("parts") or ()), *fresh]}
     return out
+
+
+def _by_place(message: Message) -> dict[Any, Part]:
+    """The calls of a message by the parts that they came in; one that is fresh has its own."""
+    calls: dict[Any, Part] = {}
+    for call in message.get("tool_calls") or ():
+        at = tuple(_own(call).get("at") or ())
+        calls[at if at and at not in calls else id(call)] = call
+    return calls
 
 
 def _write_call(call: Part, part: Part | None = None) -> Part:
@@ -688,8 +696,7 @@ class GeminiStream:
 
     def closing(self, message: Message, usage: Any, cut: bool) -> Iterator[bytes]:
         """The last piece: the parts that were held, the calls as they are now, and the end."""
-        calls = {tuple(_own(call).get("at") or (id(call),)): call
-                 for call in message.get("tool_calls") or ()}  # fmt: skip
+        calls = _by_place(message)
         parts = list(self._left)
         for place in self._held:
             part = self._parts[place]
