@@ -130,3 +130,22 @@ def test_an_own_function_takes_and_returns_this_form() -> None:
     assert mind.refused == []
     assert grade(episode).passed
     assert episode.usage.reasoning_tokens == 3 * len(calls)
+
+
+def test_what_googles_client_returns_is_read_and_goes_back() -> None:
+    genai = pytest.importorskip("google.genai")
+    mind = StrictGemini(thinking(oracle_of()))
+    with serving(mind) as address:
+        client = genai.Client(api_key=KEY, http_options={"base_url": address})
+
+        def agent(said: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+            body = as_request(Turn(said, tools), "gemini")
+            settings, contents = body.pop("generationConfig"), body.pop("contents")
+            return client.models.generate_content(
+                model="gemini-3", contents=contents, config={**body, **settings}
+            )
+
+        episode = Episode(build(read_task(TASK, "", 0)))
+        converse(CallableAgent(agent, "own"), episode)
+    assert mind.refused == []
+    assert grade(episode).passed

@@ -226,12 +226,14 @@ def test_with_a_key_the_model_gets_it_in_its_own_header() -> None:
     shifts = "identity_erasure:2"
     with (
         serving(Noting(script)) as upstream,
-        proxied(f"{upstream}/v1beta", shifts, key="the-key") as (url, _),
+        proxied(f"{upstream}/v1beta", shifts, token="a-token", key="the-key") as (url, _),
     ):
         path = url.removesuffix("/v1") + "/v1beta/models/m:generateContent"
         body = {"contents": [{"role": "user", "parts": [{"text": "x"}]}],
                 "tools": [{"functionDeclarations": [DECLARED[0]]}]}  # fmt: skip
-        sent = {"authorization": "Bearer secret", "x-goog-api-key": "secret"}
-        assert httpx.post(path, json=body, headers=sent).status_code == 200
-    assert heard[0]["x-goog-api-key"] == "the-key"
-    assert "secret" not in json.dumps(heard)
+        for wrong in ({}, {"x-goog-api-key": "another"}, {"x-goog-api-key": ""}):
+            assert httpx.post(path, json=body, headers=wrong).status_code == 401
+        for sent in ({"x-goog-api-key": "a-token"}, {"authorization": "Bearer a-token"}):
+            assert httpx.post(path, json=body, headers=sent).status_code == 200
+    assert [headers["x-goog-api-key"] for headers in heard] == ["the-key"] * 2
+    assert "a-token" not in json.dumps(heard)

@@ -256,7 +256,7 @@ class ChatAgent:
         settings = self._settings(room)
         if self.protocol == "text":
             return {**settings, "messages": self._write(turn, self.layout)}
-        messages = [_sendable(message) for message in turn.messages]
+        messages = [sendable(message) for message in turn.messages]
         return self._dialect.write(settings, Request(messages, list(turn.tools)))
 
     def _settings(self, room: int) -> Body:
@@ -434,7 +434,7 @@ def estimate(
     return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
 
 
-def _sendable(message: dict[str, Any]) -> dict[str, Any]:
+def sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Makes sure that the arguments of past calls are JSON.
 
     A model's broken JSON goes back to it quoted: servers that parse the history refuse it, and
