@@ -30,7 +30,7 @@ class LitellmAgent:
         model: as litellm names it, with its provider: `bedrock/amazon.nova-pro-v1:0`.
         base_url: passed on where it is given.
         api_key: passed on where it is given.
-        temperature: None leaves it out, for models that refuse it.
+        temperature: None leaves it out, for many models refuse it.
         max_tokens: the most tokens of one reply, its reasoning included.
         timeout: seconds for one request.
         retries: attempts after the first, which litellm makes.
@@ -48,7 +48,7 @@ class LitellmAgent:
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        temperature: float | None = 0.0,
+        temperature: float | None = None,
         max_tokens: int = 4096,
         timeout: float = 60.0,
         retries: int = 5,
@@ -67,7 +67,7 @@ class LitellmAgent:
         self._temperature, self._max_tokens = temperature, max_tokens
         self._options = dict(options or {})
         how = {"base_url": base_url, "api_key": api_key}
-        self._how = {key: value for key, value in how.items() if value}
+        self._how: dict[str, Any] = {key: value for key, value in how.items() if value}
         self._how |= {"timeout": timeout, "num_retries": retries}
         self._answered = False
 

@@ -49,7 +49,7 @@ class Anthropic:
     answers = "message of Anthropic's"
     path = "/messages"
     home = "https://api.anthropic.com/v1"
-    temperature = None  # today's models take none
+    temperature: float | None = None  # today's models take none
     variables: Variables = (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
@@ -332,7 +332,7 @@ def _of_user(message: Message) -> Body:
         return {**outer, "content": [_write_result(message, blocks[0] if blocks else None)]}
     if wire and blocks is None:
         return {**outer, "content": content}
-    if wire and content == _parts(blocks):
+    if blocks is not None and content == _parts(blocks):
         return {**outer, "content": blocks}
     if not wire:
         outer = {"role": "system" if role in ("system", "developer") else "user"}

@@ -97,7 +97,7 @@ class Chat:
     answers = "chat completion"
     path = "/chat/completions"
     home = "https://api.openai.com/v1"
-    temperature = 0.0
+    temperature: float | None = 0.0
     variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:

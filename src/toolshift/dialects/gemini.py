@@ -65,6 +65,7 @@ class Gemini:
     name = NAME
     answers = "answer of Gemini's"
     path = "/models/MODEL:generateContent"
+    temperature: float | None = None  # Google advises against any but the model's own
     home = "https://generativelanguage.googleapis.com/v1beta"
     variables: Variables = (
         ("GOOGLE_GEMINI_BASE_URL",),

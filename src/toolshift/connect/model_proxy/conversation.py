@@ -227,9 +227,9 @@ class Conversation:
         """A message of the assistant as the model spoke it, with what the agent never saw."""
         turn = self._said.find(history, given)
         if turn is None or turn.tools_id != self.tools_id:
-            calls = [self._call_outward(call) for call in given.get("tool_calls") or ()]
-            spoken.update({str(call.get("id")): call for call in calls})
-            return [{**given, "tool_calls": calls} if calls else given]
+            outward = [self._call_outward(call) for call in given.get("tool_calls") or ()]
+            spoken.update({str(call.get("id")): call for call in outward})
+            return [{**given, "tool_calls": outward} if outward else given]
         shown: list[Message] = []
         for each in turn.rounds:
             self.carry(each.message)  # for what the layers remember of it
