@@ -81,7 +81,7 @@ class StrictGemini:
             *((f, OF_A_FUNCTION, " at 'tools'") for tool in body.get("tools") or ()
               for f in tool["functionDeclarations"]),
         ):  # fmt: skip
-            if odd := set(map(camel, holder)) - known:
+            if odd := {name for name in holder if camel(name) not in known}:
                 return f'Invalid JSON payload received. Unknown name "{sorted(odd)[0]}"{where}'
         names = {
             f["name"] for tool in body.get("tools") or () for f in tool["functionDeclarations"]

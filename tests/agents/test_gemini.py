@@ -83,11 +83,19 @@ def test_parallel_calls_of_one_name_get_their_results_in_order() -> None:
     assert not any("id" in one for one in told)
 
 
-def test_a_refused_field_is_named() -> None:
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"top_secret": 1}, "top_secret"),
+        ({"generationConfig": {"topSecret": 1}}, "generationConfig.topSecret"),
+    ],
+    ids=["top", "inside"],
+)
+def test_a_refused_field_is_named(options: dict[str, Any], name: str) -> None:
     mind = StrictGemini(lambda body: [{"text": "Done."}])
     with serving(mind) as address:
-        odd = ChatAgent("g", address, KEY, dialect="gemini", options={"top_secret": 1})
-        with pytest.raises(UsageError, match="--unset top_secret"):
+        odd = ChatAgent("g", address, KEY, dialect="gemini", options=options)
+        with pytest.raises(UsageError, match=rf"--unset {name}, "):
             converse(odd, Episode(build(read_task("poi/hours/0", "", 0))))
 
 

@@ -502,10 +502,20 @@ def _named_field(text: str, settings: Mapping[str, Any]) -> str:
     if isinstance(param, str) and param:
         return param if param in known else ""
     for name in known:
-        bare = "" if "_" in name or "." in name or not name.islower() else r"[\"'`]"
-        if re.search(rf"(?<![\w.]){bare}{re.escape(name)}{bare}(?![\w.]*\w)", text):
+        holder, _, last = name.rpartition(".")
+        if _is_written(name, text) or (
+            holder and re.search(rf"[\"'`]{last}\\?[\"'`]", text) and _is_written(holder, text)
+        ):
             return name
     return ""
+
+
+def _is_written(name: str, text: str) -> bool:
+    """Whether a setting stands in an error; Google writes `generation_config` there."""
+    snake = re.sub("(?<=[a-z])[A-Z]", lambda found: "_" + found[0].lower(), name)
+    bare = "" if "_" in name or "." in name or not name.islower() else r"[\"'`]"
+    spelled = "|".join(map(re.escape, (name, snake)))
+    return bool(re.search(rf"(?<![\w.]){bare}({spelled}){bare}(?![\w.]*\w)", text))
 
 
 def _set(*names: str) -> str:
