@@ -378,5 +378,81 @@ class GeminiWire:
         return Heard(text, calls, error)
 
 
-WIRES: dict[str, Any] = {"chat": ChatWire(), "gemini": GeminiWire()}
+# -- Anthropic ---------------------------------------------------------------------------------
+
+
+class AnthropicWire:
+    """Anthropic's messages: blocks with a beginning, pieces and an end."""
+
+    path = "/v1/messages"
+
+    def request(self, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        """A request for a stream."""
+        shown = [
+            {"name": f["name"], "description": f["description"], "input_schema": f["parameters"]}
+            for tool in tools
+            for f in [tool["function"]]
+        ]
+        said = [{"role": "user", "content": "Go."}]
+        return {"model": "m", "max_tokens": 9, "messages": said, "tools": shown, "stream": True}
+
+    def shown(self, request: dict[str, Any]) -> list[str]:
+        """The names of the tools in a request."""
+        return [tool["name"] for tool in request["tools"]]
+
+    def stream(self, rng: Random, text: str, calls: list[Call]) -> Sent:
+        """An answer in pieces."""
+        blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+        if rng.random() < 0.5:
+            sealed = {"type": "signature_delta", "signature": "c2ln"}
+            thought = {"type": "thinking_delta", "thinking": "Hm."}
+            start = {"type": "thinking", "thinking": "", "signature": ""}
+            blocks.append((start, [thought, sealed]))
+        pieces = [{"type": "text_delta", "text": piece} for piece in in_pieces(rng, text)]
+        blocks.append(({"type": "text", "text": ""}, pieces))
+        for place, (name, given) in enumerate(calls):
+            head = {"type": "tool_use", "id": f"toolu_{place}", "name": name, "input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": piece}
+                      for piece in ("", *_split(rng, (name, given)))]  # fmt: skip
+            blocks.append((head, deltas if given or rng.random() < 0.5 else []))
+        usage = {"input_tokens": 3, "output_tokens": 1}
+        message = {"id": "m1", "type": "message", "role": "assistant", "model": "m",
+                   "content": [], "stop_reason": None, "usage": usage}  # fmt: skip
+        frames = [self._frame("message_start", message=message)]
+        for index, (head, deltas) in enumerate(blocks):
+            frames.append(self._frame("content_block_start", index=index, content_block=head))
+            frames += [self._frame("content_block_delta", index=index, delta=d) for d in deltas]
+            frames.append(self._frame("content_block_stop", index=index))
+            frames += [self._frame("ping")] if rng.random() < 0.2 else []
+        ended = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
+        frames.append(self._frame("message_delta", delta=ended, usage={"output_tokens": 7}))
+        return noisy(rng, [*frames, self._frame("message_stop")], len(frames) - 1)
+
+    def error(self, rng: Random) -> bytes:
+        """A frame that tells of an error."""
+        return self._frame("error", error={"type": "overloaded_error", "message": "Overloaded"})
+
+    def _frame(self, name: str, **data: Any) -> bytes:
+        line = json.dumps({"type": name, **data}, ensure_ascii=False)
+        return f"event: {name}\ndata: {line}\n\n".encode()
+
+    def heard(self, raw: str) -> Heard:
+        """What a client reads."""
+        blocks, error = dict[int, dict[str, Any]](), ""
+        for said in map(json.loads, _datas(raw)):
+            index, delta = said.get("index"), said.get("delta") or {}
+            if said["type"] == "error":
+                error = said["error"]["message"]
+            elif said["type"] == "content_block_start":
+                assert index == len(blocks)
+                blocks[index] = {**said["content_block"], "given": ""}
+            elif said["type"] == "content_block_delta":
+                blocks[index]["given"] += delta.get("partial_json") or delta.get("text") or ""
+        text = "".join(b["text"] + b["given"] for b in blocks.values() if b["type"] == "text")
+        calls = [(b["name"], json.loads(b["given"] or "{}"))
+                 for b in blocks.values() if b["type"] == "tool_use"]  # fmt: skip
+        return Heard(text, calls, error)
+
+
+WIRES: dict[str, Any] = {"anthropic": AnthropicWire(), "chat": ChatWire(), "gemini": GeminiWire()}
 """By dialect."""
