@@ -42,6 +42,8 @@ KINDS: Registry[Any] = Registry(
         "oracle": "toolshift.episode.oracle:OracleAgent",
         "chat:": "toolshift.agents.chat:KIND",
         "anthropic:": "toolshift.agents.chat:KIND",
+        "gemini:": "toolshift.agents.chat:KIND",
+        "litellm:": "toolshift.agents.litellm:KIND",
         "local:": "toolshift.agents.local_kind:LOCAL_KIND",
         "smol": "toolshift.agents.local_kind:SMOL_KIND",
         "smol:": "toolshift.agents.local_kind:SHIPPED_KIND",

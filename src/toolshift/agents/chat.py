@@ -256,7 +256,7 @@ class ChatAgent:
         settings = self._settings(room)
         if self.protocol == "text":
             return {**settings, "messages": self._write(turn, self.layout)}
-        messages = [_sendable(message) for message in turn.messages]
+        messages = [sendable(message) for message in turn.messages]
         return self._dialect.write(settings, Request(messages, list(turn.tools)))
 
     def _settings(self, room: int) -> Body:
@@ -398,6 +398,7 @@ class _Chat(AgentKind):
     forms = {
         "chat:MODEL": "a model behind an OpenAI-compatible endpoint",
         "anthropic:MODEL": "a model behind Anthropic's Messages",
+        "gemini:MODEL": "a model behind Google's generateContent",
     }
     takes = tuple(signature(ChatAgent).parameters)[1:]  # all but the model
 
@@ -437,7 +438,7 @@ def estimate(
     return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
 
 
-def _sendable(message: dict[str, Any]) -> dict[str, Any]:
+def sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Makes sure that the arguments of past calls are JSON.
 
     A model's broken JSON goes back to it quoted: servers that parse the history refuse it, and
@@ -505,10 +506,20 @@ def _named_field(text: str, settings: Mapping[str, Any]) -> str:
     if isinstance(param, str) and param:
         return param if param in known else ""
     for name in known:
-        bare = "" if "_" in name or "." in name or not name.islower() else r"[\"'`]"
-        if re.search(rf"(?<![\w.]){bare}{re.escape(name)}{bare}(?![\w.]*\w)", text):
+        holder, _, last = name.rpartition(".")
+        if _is_written(name, text) or (
+            holder and re.search(rf"[\"'`]{last}\\?[\"'`]", text) and _is_written(holder, text)
+        ):
             return name
     return ""
+
+
+def _is_written(name: str, text: str) -> bool:
+    """Whether a setting stands in an error; Google writes `generation_config` there."""
+    snake = re.sub("(?<=[a-z])[A-Z]", lambda found: "_" + found[0].lower(), name)
+    bare = "" if "_" in name or "." in name or not name.islower() else r"[\"'`]"
+    spelled = "|".join(map(re.escape, (name, snake)))
+    return bool(re.search(rf"(?<![\w.]){bare}({spelled}){bare}(?![\w.]*\w)", text))
 
 
 def _set(*names: str) -> str:

@@ -332,7 +332,7 @@ def _of_user(message: Message) -> Body:
         return {**outer, "content": [_write_result(message, blocks[0] if blocks else None)]}
     if wire and blocks is None:
         return {**outer, "content": content}
-    if wire and content == _parts(blocks):
+    if blocks is not None and content == _parts(blocks):
         return {**outer, "content": blocks}
     if not wire:
         outer = {"role": "system" if role in ("system", "developer") else "user"}

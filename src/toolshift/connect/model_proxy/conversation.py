@@ -129,12 +129,17 @@ def _key(history: Sequence[Message], given: Message) -> str:
     users = (m for m in history if m.get("role") == "user")
     place = sum(m.get("role") == "assistant" for m in history)
     calls = [
-        (call.get("id"), function.get("name"), _canonical(function))
+        (_id_of(call), function.get("name"), _canonical(function))
         for call in given.get("tool_calls") or ()
         for function in (call.get("function") or {},)
     ]
     parts = [next(users, {}).get("content"), place, text_of(given) or "", calls]
     return blake2b(JSON.encode(parts), digest_size=16).hexdigest()
+
+
+def _id_of(call: Call) -> Any:
+    """The id of a call; None where its dialect has made one up, for that is another each time."""
+    return None if (call.get(WIRE) or {}).get("unnamed") else call.get("id")
 
 
 def _canonical(function: dict[str, Any]) -> Any:
@@ -170,6 +175,8 @@ class Conversation:
             if message.get("role") == "tool":
                 call = spoken.get(str(message.get("tool_call_id")))
                 shown.append(self._reported(message, call) if call else message)
+                if call and call.get("id") != message.get("tool_call_id"):  # ids of ours differ
+                    shown[-1] = {**shown[-1], "tool_call_id": call.get("id")}
                 if call and "name" in message:  # some clients repeat there whose result it is
                     shown[-1] = {**shown[-1], "name": (call.get("function") or {}).get("name")}
             elif message.get("tool_calls") or message.get("role") == "assistant":
@@ -221,17 +228,22 @@ class Conversation:
         """A message of the assistant as the model spoke it, with what the agent never saw."""
         turn = self._said.find(history, given)
         if turn is None or turn.tools_id != self.tools_id:
-            calls = [self._call_outward(call) for call in given.get("tool_calls") or ()]
-            spoken.update({str(call.get("id")): call for call in calls})
-            return [{**given, "tool_calls": calls} if calls else given]
+            outward = [self._call_outward(call) for call in given.get("tool_calls") or ()]
+            spoken.update({str(call.get("id")): call for call in outward})
+            return [{**given, "tool_calls": outward} if outward else given]
         shown: list[Message] = []
         for each in turn.rounds:
             self.carry(each.message)  # for what the layers remember of it
             shown += [each.message, *each.heard]
         last = turn.rounds[-1]
-        spoken.update({str(call.get("id")): call for call in last.message.get("tool_calls") or ()})
+        truly = {call.get("id"): call for call in last.message.get("tool_calls") or ()}
+        pairs = zip(given.get("tool_calls") or (), last.carried, strict=True)
+        calls = [(now, truly[then.get("id")]) for now, then in pairs]
         if len(turn.rounds) == 1 and not last.answers:  # the agent has it whole: marks and all
-            shown = [{**last.message, **given, **_calls_of(last.message)}]
+            calls = [(now, {**then, **now, **_function_of(then)}) for now, then in calls]
+            listed = {"tool_calls": [then for _, then in calls]} if calls else {}
+            shown = [{**last.message, **given, **listed}]
+        spoken.update({str(now.get("id")): then for now, then in calls})
         return shown
 
     def _call_outward(self, call: Call) -> Call:
@@ -271,8 +283,8 @@ class Conversation:
         return {**message, "content": shown, **_marked(not result.ok, message.get(WIRE))}
 
 
-def _calls_of(message: Message) -> Message:
-    return {"tool_calls": message["tool_calls"]} if message.get("tool_calls") else {}
+def _function_of(call: Call) -> Call:
+    return {"function": call["function"]} if "function" in call else {}
 
 
 def _marked(failed: bool, wire: dict[str, Any] | None = None) -> Message:

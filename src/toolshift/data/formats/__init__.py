@@ -19,6 +19,7 @@ FORMATS: Registry[Format] = Registry(
     "format",
     {
         "anthropic": "toolshift.data.formats.of_dialects:ANTHROPIC_ROWS",
+        "gemini": "toolshift.data.formats.of_dialects:GEMINI_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
         "hermes": "toolshift.data.formats.hermes:HERMES",
         "sharegpt": "toolshift.data.formats.sharegpt:SHAREGPT",

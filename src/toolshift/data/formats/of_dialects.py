@@ -62,7 +62,12 @@ def _as_chat(asked: Request) -> Row:
     return {"messages": asked.messages, "tools": asked.tools, **choice}
 
 
-_CONVERSATION = frozenset(("messages", "system", "tools", "tool_choice"))
+_CONVERSATION = frozenset(
+    (
+        "messages", "system", "tools", "tool_choice",
+        "contents", "systemInstruction", "system_instruction", "toolConfig", "tool_config",
+    )
+)  # fmt: skip
 
 
 def _settings_aside(row: Mapping[str, Any]) -> Row:
@@ -87,4 +92,13 @@ def _has_blocks(row: Mapping[str, Any]) -> bool:
     return theirs and "system" in row and not spoken
 
 
+def _has_parts(row: Mapping[str, Any]) -> bool:
+    """Whether a row has contents of parts, as Gemini's requests and its tuning data have them."""
+    contents = row.get("contents")
+    return isinstance(contents, list) and any(
+        isinstance(each, Mapping) and isinstance(each.get("parts"), list) for each in contents
+    )
+
+
 ANTHROPIC_ROWS = DialectRows("anthropic", _has_blocks)
+GEMINI_ROWS = DialectRows("gemini", _has_parts)
