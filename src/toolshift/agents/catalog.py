@@ -41,6 +41,7 @@ KINDS: Registry[Any] = Registry(
     {
         "oracle": "toolshift.episode.oracle:OracleAgent",
         "chat:": "toolshift.agents.chat:KIND",
+        "responses:": "toolshift.agents.chat:KIND",
         "local:": "toolshift.agents.local_kind:LOCAL_KIND",
         "smol": "toolshift.agents.local_kind:SMOL_KIND",
         "smol:": "toolshift.agents.local_kind:SHIPPED_KIND",

@@ -14,6 +14,7 @@ DIALECTS: Registry[Dialect] = Registry(
     "dialect",
     {
         "chat": "toolshift.dialects.chat:CHAT",
+        "responses": "toolshift.dialects.responses:RESPONSES",
     },
     "toolshift.dialects",
 )
