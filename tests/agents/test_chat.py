@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import re
 import socket
 import sys
 import time
@@ -158,7 +159,7 @@ def test_requests_that_differ_do_not_wait_in_step(server: ScriptedServer) -> Non
         ("3", 3.0, 3.75),
         ("1.5", 1.5, 1.9),
         ("0", 0.0, 0.1),
-        ("3600", 60.0, 60.0),
+        ("300", 300.0, 375.0),
         ("soon", 0.0, 0.1),
         ("-5", 0.0, 0.1),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, 0.1),
@@ -171,6 +172,75 @@ def test_retry_after(server: ScriptedServer, header: str, least: float, most: fl
     waits: list[float] = []
     assert agent_of(server, waits, backoff=0.01).reply(TURN).text == "done"
     assert [least <= wait <= most for wait in waits] == [True]
+
+
+def test_a_quota_of_hours_stops_the_run(server: ScriptedServer) -> None:
+    server.script = [status(429, Retry_After="7200")] * 9
+    with pytest.raises(BudgetSpent, match=r"wait for 2\.0 hours"):
+        agent_of(server).reply(TURN)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "named"),
+    [
+        ({"param": "temperature", "message": "Unsupported value"}, {}, "--unset temperature"),
+        ({"message": "`top_k` may not be set"}, {"top_k": 3}, "--unset top_k"),
+        ({"message": "temperature is deprecated for this model."}, {}, ""),
+        ({"message": "'temperature' is deprecated for this model."}, {}, "--unset temperature"),
+        ({"message": "bad reasoning.effort: high"}, {"reasoning": {"effort": "high"}},
+         "--unset reasoning.effort"),
+        ({"param": "max_tokens", "message": "Use 'max_completion_tokens' instead."}, {},
+         "--set max_completion_tokens=4096"),
+        ({"param": "messages.0.content", "message": "the temperature there is odd"}, {}, ""),
+        ({"message": "no such thing as max_tokens_to_sample"}, {}, ""),
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_a_refused_setting_stops_the_run_and_is_named(
+    server: ScriptedServer, error: dict[str, str], options: dict[str, Any], named: str
+) -> None:
+    server.script = [good("done"), status(400, json.dumps({"error": error}))]
+    agent = agent_of(server, options=options)
+    assert agent.reply(TURN).text == "done"
+    if not named:
+        assert agent.reply(TURN).failure.startswith("HTTP 400")
+        return
+    with pytest.raises(UsageError, match=re.escape(named)):
+        agent.reply(TURN)
+
+
+def test_requests_that_are_refused_from_the_first_on_stop_the_run(server: ScriptedServer) -> None:
+    server.script = [status(400, '{"error": {"message": "no"}}')] * 9
+    agent = agent_of(server)
+    assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
+    with pytest.raises(UsageError, match="The first 3 requests were refused and none was answered"):
+        agent.reply(TURN)
+
+
+def test_fields_are_set_and_left_out_at_any_depth(server: ScriptedServer) -> None:
+    options = {"temperature": None, "reasoning": {"effort": "high"}}
+    agent = agent_of(server, options=options)
+    agent.reply(TURN)
+    body = server.requests[0]["body"]
+    assert "temperature" not in body
+    assert body["reasoning"] == {"effort": "high"}
+    assert agent.settings["temperature"] is None
+    with pytest.raises(UsageError, match="`messages` of a request is not for you to set"):
+        agent_of(server, options={"messages": []})
+
+
+def test_cached_tokens_have_a_price_of_their_own(server: ScriptedServer) -> None:
+    used = {
+        "prompt_tokens": 1_000_000,
+        "completion_tokens": 1000,
+        "prompt_tokens_details": {"cached_tokens": 900_000},
+        "completion_tokens_details": {"reasoning_tokens": 300},
+    }
+    server.script = [good("done", usage=used)]
+    usage = agent_of(server, price_in=2, price_out=10, price_cached=0.5).reply(TURN).usage
+    assert (usage.cached_tokens, usage.reasoning_tokens) == (900_000, 300)
+    assert usage.cost == pytest.approx(0.1 * 2 + 0.9 * 0.5 + 0.001 * 10)
 
 
 def test_a_wait_really_passes(server: ScriptedServer) -> None:

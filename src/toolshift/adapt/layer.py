@@ -63,6 +63,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.core.render import NOTICE
+from toolshift.dialects import read_reply
 from toolshift.drift.calls import RecordedCall
 from toolshift.drift.lock import Lock
 from toolshift.episode.contract import Agent, Releases, finished
@@ -235,7 +236,7 @@ class AdaptedAgent:
         answer = self.inner.reply(Turn(messages, shown))
         if isinstance(answer, Reply) and _is_read(answer):
             return answer
-        return Reply.of(finished(answer))
+        return read_reply(finished(answer))
 
     # -- what has been said ------------------------------------------------------------------------
 

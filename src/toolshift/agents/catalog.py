@@ -193,6 +193,10 @@ _CHECKED = ("agent_timeout", "isolate", "max_cost", "cost_limit")
 """Options with a check of their own."""
 
 
+_SPOKEN = {"options": "--set or --unset (options)", "headers": "--header (headers)"}
+"""How the command line says an option that is called otherwise in Python."""
+
+
 def check_settings(
     agents: Sequence[AgentLike], options: Mapping[str, Any], others: Iterable[str] = ()
 ) -> None:
@@ -210,8 +214,8 @@ def check_settings(
         if name not in taken and value is not None:
             programs = " and for programs" if name == "timeout" else ""
             raise UsageError(
-                f"the option {name} is for chat: agents{programs}, and no agent here is one, so it "
-                "would change nothing: leave it out"
+                f"the option {_SPOKEN.get(name, name)} is for chat: agents{programs}, and no agent "
+                "here is one, so it would change nothing: leave it out"
             )
 
 

@@ -24,9 +24,10 @@ import msgspec
 
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind
+from toolshift.agents.pace import Pace
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError, described
-from toolshift.core.message import Reply, Turn, Usage, text_of
+from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.chat import CHAT
 from toolshift.dialects.form import Answer, Body, Dialect, Request
@@ -38,9 +39,12 @@ if TYPE_CHECKING:
 
 OPENAI_URL = CHAT.home
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
-MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
+MAX_WAIT = 60.0  # seconds between two attempts, where a server asks for none
+LONGEST_ASKED = 300.0  # seconds that a server may ask for; more is a quota of hours or a day
+REFUSED_AT_ONCE = 3  # requests that are refused before any is answered; then the run stops
 
 _RETRIED = frozenset((408, 409, 429))
+_MALFORMED = frozenset((400, 404, 415, 422))
 _ADVICE = {
     401: "The key was not accepted: set OPENAI_API_KEY or TOOLSHIFT_API_KEY to a valid one.",
     403: "The key may not do this: ask for access, or name another model.",
@@ -93,10 +97,15 @@ class ChatAgent:
         concurrency: how many episodes a study runs at once.
         price_in: dollars per million input tokens; give both prices or none.
         price_out: dollars per million output tokens.
+        price_cached: dollars per million input tokens that the provider has cached; None for the
+            price of the others.
+        requests_per_minute: that this instance may send; None for any number.
+        tokens_per_minute: of prompts (three bytes a token) and `max_tokens` together.
         max_cost: dollars that this instance may spend; needs prices.
         cost_limit: one that several agents share, instead of `max_cost` for this one alone.
         headers: extra headers.
-        options: extra fields of the request (`seed`, `response_format`); None removes one.
+        options: further fields of the request (`seed`, {"reasoning": {"effort": "high"}}); None
+            removes one.
         dialect: in which the endpoint is spoken to (`toolshift.dialects`).
         name: how reports call the agent; the model's name where None.
         backoff: seconds before the second attempt, doubled for each one after it.
@@ -121,6 +130,9 @@ class ChatAgent:
         concurrency: int = 8,
         price_in: float | None = None,
         price_out: float | None = None,
+        price_cached: float | None = None,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
         max_cost: float | None = None,
         cost_limit: CostLimit | None = None,
         headers: Mapping[str, str] | None = None,
@@ -141,6 +153,8 @@ class ChatAgent:
         self._write, self._parse = to_plain_messages, parse_reply
         self.retries, self._priced = retries, price_in is not None
         self._prices = (price_in or 0.0, price_out or 0.0)
+        self._saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
+        self._pace = Pace(requests_per_minute, tokens_per_minute, sleep=sleep)
         if protocol not in ("native", "text"):
             raise UsageError(f"protocol is 'native' or 'text', not {protocol!r}")
         if retries < 0 or concurrency < 1 or timeout <= 0:
@@ -157,10 +171,13 @@ class ChatAgent:
             raise UsageError(f"base url {self._place!r} is no address: {wrong}") from None
         self._temperature, self._options = temperature, dict(options or {})
         self._max_tokens = max_tokens
+        if ours := sorted(self._options.keys() & {*_written(spoken), "model", "stream"}):
+            raise UsageError(f"the field `{ours[0]}` of a request is not for you to set")
         self.decoding = "constrained" if self._options.get("response_format") else ""
         self.cost_limit = cost_limit or CostLimit(max_cost)
         self._backoff, self._sleep = backoff, sleep
-        self._reached = False
+        self._reached = self._answered = False
+        self._refusals = 0
         sent = headers_of(api_key, headers or {}, self._place, spoken)
         self._strike = striker(sent)
         self._client = httpx.Client(
@@ -177,7 +194,7 @@ class ChatAgent:
     @property
     def settings(self) -> dict[str, Any]:
         """What decides the replies beside the model's name, without any secret: for a manifest."""
-        how = {"protocol": self.protocol, "layout": self.layout}
+        how: dict[str, Any] = {"protocol": self.protocol, "layout": self.layout}
         how |= {"dialect": self._dialect.name} if self._dialect is not CHAT else {}
         fixed = {k: v for k, v in self._settings(1).items() if k != "model"}
         fixed |= {key: None for key, value in self._options.items() if value is None}
@@ -198,7 +215,7 @@ class ChatAgent:
         if not first.failure.startswith(_TRUNCATED):
             return first
         second = self._ask(turn, MORE_ROOM)
-        used = _sum(first.usage, second.usage)
+        used = first.usage + second.usage
         return msgspec.structs.replace(first if second.failure else second, usage=used)
 
     def _ask(self, turn: Turn, room: int = 1) -> Reply:
@@ -207,6 +224,7 @@ class ChatAgent:
         most = self._max_tokens * room
         worst = estimate(1, len(body) // _BYTES_PER_TOKEN, most, *self._prices)
         for attempt in range(self.retries + 1):
+            self._pace.wait(len(body) // _BYTES_PER_TOKEN + most)
             self.cost_limit.hold(worst)
             cost = 0.0
             try:
@@ -260,7 +278,8 @@ class ChatAgent:
             raise _Setback(self._strike(reason), billed=sent) from None
         self._reached = True
         if response.status_code != 200:
-            raise self._refused(response.status_code, response.headers, response.text)
+            raise self._refused(response.status_code, response.headers, response.text, body)
+        self._answered = True
         text = self._strike(_text_of(response), shortest=_REAL_KEY)
         try:
             answer = self._dialect.read_answer(_object(text))
@@ -272,26 +291,57 @@ class ChatAgent:
             raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True)
         return answer
 
-    def _refused(self, status: int, headers: httpx.Headers, text: str) -> Exception:
+    def _refused(self, status: int, headers: httpx.Headers, text: str, body: bytes) -> Exception:
         what = f"HTTP {status}: {self._strike(' '.join(text.split()))[:300]}"
         where = f"at {self._place} for model {self.model!r}"
         if status == 402 or (status == 429 and "insufficient_quota" in text):
             return BudgetSpent(f"{what}, {where}. The account has no money left: add some.")
         if status in _ADVICE:
             return UsageError(f"{what}, {where}. {_ADVICE[status]}")
+        if status in _MALFORMED and (advice := self._advice(text, body)):
+            return UsageError(f"{what}, {where}. {advice}")
+        asked = retry_after(headers.get("retry-after"))
+        if status in _RETRIED and asked > LONGEST_ASKED:
+            when = f"{asked / 3600:.1f} hours" if asked > 3600 else f"{asked / 60:.0f} minutes"
+            return BudgetSpent(f"{what}, {where}. It asks to wait for {when}: go on then.")
         retried = status in _RETRIED or status >= 500
-        return _Setback(what, retry_after(headers.get("retry-after")) if retried else None)
+        return _Setback(what, asked if retried else None)
+
+    def _advice(self, text: str, body: bytes) -> str:
+        """What to do about a request that is refused for its form; "" where only it is.
+
+        A setting that the model does not take would fail every episode alike, and so would
+        whatever has the first requests refused before any is answered.
+        """
+        settings = _paths(self._settings(1))
+        named = _named_field(text, settings)
+        if named:
+            instead = [field for field in self._dialect.instead_of(named) if field in text]
+            more = f", and perhaps --set {instead[0]}={settings[named]}" if instead else ""
+            return (
+                f"The model does not take `{named}` as it is sent: leave it out with --unset "
+                f"{named}{more}, or give another value with --set {named}=VALUE."
+            )
+        self._refusals += not self._answered
+        if self._answered or self._refusals < REFUSED_AT_ONCE:
+            return ""
+        return (
+            f"The first {self._refusals} requests were refused and none was answered. Fields are "
+            "set with --set NAME=VALUE and left out with --unset NAME."
+        )
 
     def _wait(self, body: bytes, attempt: int, asked: float) -> float:
         """Seconds to pause; the jitter comes from the request, so that a re-run waits alike."""
         seed = blake2b(b"%d" % attempt + body, digest_size=8).digest()
         jitter = int.from_bytes(seed, "big") / 2**64
-        return min(MAX_WAIT, max(asked, self._backoff * 2.0**attempt) * (1 + jitter / 4))
+        later = 1 + jitter / 4
+        return max(asked * later, min(MAX_WAIT, self._backoff * 2.0**attempt * later))
 
     def _usage(self, answer: Answer) -> Usage:
         read = self._dialect.tokens(answer.usage)
         if self._priced:
             cost = estimate(1, read.input_tokens, read.output_tokens, *self._prices)
+            cost -= read.cached_tokens * self._saved / 1e6
             return msgspec.structs.replace(read, cost=cost)
         return read
 
@@ -371,14 +421,6 @@ def _model_of(spec: str) -> str:
     return model
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cost + other.cost,
-    )
-
-
 def estimate(
     turns: int, input_tokens: int, output_tokens: int, price_in: float, price_out: float
 ) -> float:
@@ -425,6 +467,42 @@ def merged(body: Mapping[str, Any], options: Mapping[str, Any]) -> Body:
         else:
             out[key] = value
     return out
+
+
+def _written(dialect: Dialect) -> Body:
+    """What a codec writes for a conversation."""
+    said = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    return dialect.write({}, Request(said, protocol_tools()))
+
+
+def _paths(body: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """The fields of a request by their paths, such as `reasoning.effort`."""
+    found: dict[str, Any] = {}
+    for name, value in body.items():
+        found[before + name] = value
+        if isinstance(value, Mapping):
+            found |= _paths(value, f"{before}{name}.")
+    return found
+
+
+def _named_field(text: str, settings: Mapping[str, Any]) -> str:
+    """The setting that an error names: in its `param`, else in its words as it is written.
+
+    The model's name is no setting, and a word that English has as well must stand in quotes.
+    """
+    try:
+        error = msgspec.json.decode(text)["error"]
+        param = error.get("param")
+    except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+        param = None
+    known = sorted((name for name in settings if name != "model"), key=len, reverse=True)
+    if isinstance(param, str) and param:
+        return param if param in known else ""
+    for name in known:
+        bare = "" if "_" in name or "." in name or not name.islower() else r"[\"'`]"
+        if re.search(rf"(?<![\w.]){bare}{re.escape(name)}{bare}(?![\w.]*\w)", text):
+            return name
+    return ""
 
 
 def _set(*names: str) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 from toolshift.agents.own_code import Broken, own_code
 from toolshift.core.errors import ExplainedFault, UsageError, described
 from toolshift.core.message import Reply, Turn
+from toolshift.dialects import read_reply
 from toolshift.episode.contract import Agent, finished
 
 STARTING = 300.0
@@ -159,7 +160,7 @@ def _make(maker: bytes) -> Any:
 
 
 def _reply(agent: Agent, turn: Turn) -> Reply:
-    return Reply.of(finished(agent.reply(turn)))
+    return read_reply(finished(agent.reply(turn)))
 
 
 def _try(work: Callable[[], Any]) -> Any:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import click
 
 from toolshift.cli.parameters import field_option, option, options, options_of
+from toolshift.cli.request_fields import request_fields, request_headers
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, some_unread
 from toolshift.core.terminal import say
@@ -213,11 +214,45 @@ class ModelOptions:
             "see no other process and no run folder."
         ),
     ] = None
+    set_: Annotated[
+        tuple[str, ...],
+        option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Models: a field of each request, as in reasoning_effort=high or "
+            "thinking.budget_tokens=2048; VALUE is JSON, or a text. Repeatable.",
+        ),
+    ] = ()
+    unset: Annotated[
+        tuple[str, ...],
+        option(
+            metavar="NAME",
+            help="Models: a field to leave out of each request, such as temperature. Repeatable.",
+        ),
+    ] = ()
+    header: Annotated[
+        tuple[str, ...],
+        option(
+            metavar="'NAME: VALUE'",
+            help="Models: a header of each request; ${VARIABLE} is read from the environment. "
+            "Repeatable.",
+        ),
+    ] = ()
+    requests_per_minute: Annotated[
+        float | None, option(help="Models: requests to send in a minute, at most.")
+    ] = None
+    tokens_per_minute: Annotated[
+        float | None, option(help="Models: tokens to send and to allow in a minute, at most.")
+    ] = None
     retries: Annotated[int | None, option(help="chat: attempts after the first.")] = None
     price_in: Annotated[float | None, option(help="chat: dollars per million input tokens.")] = None
     price_out: Annotated[float | None, option(help="chat: dollars per million output tokens.")] = (
         None
     )
+    price_cached: Annotated[
+        float | None,
+        option(help="Models: dollars per million input tokens that the provider has cached."),
+    ] = None
     max_cost: Annotated[
         float | None,
         option(help="chat: dollars that the whole run may cost; it then stops, resumably."),
@@ -225,4 +260,12 @@ class ModelOptions:
 
     def given(self) -> dict[str, Any]:
         """The settings that are not left as they are."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        own = {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        changed = own.pop("set_", ()), own.pop("unset", ())
+        fields = request_fields(*changed)
+        headers = request_headers(own.pop("header", ()))
+        return (
+            own
+            | ({"options": fields} if fields else {})
+            | ({"headers": headers} if headers else {})
+        )

@@ -80,18 +80,27 @@ def protocol_error(call: ToolCall) -> str:
     return f"{call.name}: {fault.message}" if fault else ""
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens of one reply, and its price where known.
 
     Attributes:
-        input_tokens: of the prompt.
-        output_tokens: of the reply.
+        input_tokens: of the prompt, those included that the provider had in its cache.
+        output_tokens: of the reply, its reasoning included.
         cost: in dollars.
+        cached_tokens: of the prompt, those that were in the provider's cache.
+        reasoning_tokens: of the reply, those of its reasoning.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Two replies together."""
+        mine, more = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return Usage(*(one + two for one, two in zip(mine, more, strict=True)))
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -208,10 +217,10 @@ def _read_call(raw: object) -> Call:
 def _beside(message: dict[str, Any]) -> dict[str, Any]:
     """The fields of an assistant message that are not its role, its text or its calls.
 
-    A content in parts is kept whole: between its texts may stand what has to go back.
+    A content that is no text is kept whole: between its parts may stand what has to go back.
     """
     extra = {k: v for k, v in message.items() if k not in ("role", "content", "tool_calls")}
-    if isinstance(message.get("content"), list | tuple):
+    if "content" in message and message["content"] != text_of(message):
         extra["content"] = message["content"]
     return read_extra(extra) if extra else extra
 

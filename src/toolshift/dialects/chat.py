@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jsonschema_rs
@@ -13,10 +13,12 @@ from toolshift.dialects.chat_scope import functions_of, unshifted
 from toolshift.dialects.form import (
     Answer,
     Body,
+    Dialect,
     Message,
     Reason,
     Request,
     ToldError,
+    Variables,
     number,
 )
 from toolshift.dialects.sse import DONE, frame, read_data
@@ -94,7 +96,7 @@ class Chat:
     answers = "chat completion"
     path = "/chat/completions"
     home = "https://api.openai.com/v1"
-    variables = ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",)
+    variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
         """Whether a request to a path is of it."""
@@ -124,6 +126,10 @@ class Chat:
     def error_frame(self, error: object) -> bytes:
         """An error in a stream that has begun."""
         return frame({"error": error})
+
+    def recognises(self, body: Body) -> bool:
+        """Whether a JSON object is a completion; a message alone is `Reply.of`'s to read."""
+        return isinstance(body.get("choices"), list)
 
     def read_answer(self, body: Body) -> Answer | None:
         """Reads a chat completion; None where it is an error that came with HTTP 200."""
@@ -160,6 +166,11 @@ class Chat:
         heat = {} if temperature is None else {"temperature": temperature}
         return {"model": model, **heat, "max_tokens": max_tokens}
 
+    def instead_of(self, field: str) -> Sequence[str]:
+        """Models that reason count their thoughts under a name of its own."""
+        limits = ("max_tokens", "max_completion_tokens")
+        return [name for name in limits if name != field] if field in limits else []
+
     def headers(self, key: str) -> Mapping[str, str]:
         """A key is a bearer's token."""
         return {"authorization": f"Bearer {key}"} if key else {}
@@ -172,10 +183,13 @@ class Chat:
             number(usage, "prompt_tokens"),
             number(usage, "completion_tokens"),
             float(cost) if priced and cost is not None else 0.0,
+            number(usage, "prompt_tokens_details", "cached_tokens")
+            or number(usage, "prompt_cache_hit_tokens"),  # as DeepSeek has it
+            number(usage, "completion_tokens_details", "reasoning_tokens"),
         )
 
 
-CHAT = Chat()
+CHAT: Dialect = Chat()
 
 
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ as it was where the message still says what was read from it, and patches it els
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -18,6 +18,8 @@ Message = dict[str, Any]
 Body = dict[str, Any]
 WIRE = "wire"
 """The field of a message or a call that holds what its codec read it from."""
+Variables = tuple[tuple[str, ...], tuple[str, ...]]
+"""Variables of the environment that hold a base address, and those that hold a key."""
 Reason = Literal["", "length", "content_filter"]
 """Why a reply ended before its time."""
 
@@ -132,7 +134,7 @@ class Dialect(Protocol):
     answers: str
     path: str
     home: str
-    variables: tuple[tuple[str, ...], tuple[str, ...]]
+    variables: Variables
 
     # -- as a server is asked ------------------------------------------------------------------
 
@@ -169,6 +171,10 @@ class Dialect(Protocol):
 
     # -- as a model answers --------------------------------------------------------------------
 
+    def recognises(self, body: Body) -> bool:
+        """Whether a JSON object is an answer of this dialect, which `read_answer` then reads."""
+        ...
+
     def read_answer(self, body: Body) -> Answer | None:
         """Reads a whole answer; None where it is an error that came with HTTP 200.
 
@@ -203,6 +209,10 @@ class Dialect(Protocol):
 
     def settings(self, model: str, temperature: float | None, max_tokens: int) -> Body:
         """A request for these settings, without a conversation; None leaves the temperature out."""
+        ...
+
+    def instead_of(self, field: str) -> Sequence[str]:
+        """Fields that some models take in the place of one that they refuse."""
         ...
 
     def headers(self, key: str) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from toolshift.core.message import Reply, Turn
+from toolshift.dialects import read_reply
 from toolshift.episode.episode import Episode
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class CallableAgent:
 
     def reply(self, turn: Turn) -> Reply:
         """Calls the function with the messages and the tools."""
-        return Reply.of(finished(self.function(list(turn.messages), list(turn.tools))))
+        return read_reply(finished(self.function(list(turn.messages), list(turn.tools))))
 
 
 def finished(value: object) -> Any:
@@ -153,4 +154,4 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
 def converse(agent: Agent, episode: Episode) -> None:
     """Drives an agent that answers turns until the episode is over."""
     while not episode.end:
-        episode.take(Reply.of(finished(agent.reply(episode.observation))))
+        episode.take(read_reply(finished(agent.reply(episode.observation))))

@@ -323,12 +323,7 @@ class Episode:
         """
         reply = Reply.of(reply)
         beside = reply.extra
-        used, new = self.usage, reply.usage
-        self.usage = Usage(
-            used.input_tokens + new.input_tokens,
-            used.output_tokens + new.output_tokens,
-            used.cost + new.cost,
-        )
+        self.usage += reply.usage
         try:
             if reply.failure:
                 self.fail(reply.failure)

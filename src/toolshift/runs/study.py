@@ -22,9 +22,10 @@ from toolshift.agents.contestant import Contestant
 from toolshift.agents.own_code import Broken, keeping_folder, noting_interrupts, own_code
 from toolshift.agents.separate import SeparateAgent
 from toolshift.core.errors import UsageError, defined_at, described, place_of, placed
-from toolshift.core.message import PROTOCOL_TOOLS, Reply
+from toolshift.core.message import PROTOCOL_TOOLS
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, as_openai
+from toolshift.dialects import read_reply
 from toolshift.episode.budget import Budget
 from toolshift.episode.contract import (
     Agent,
@@ -186,7 +187,7 @@ class _Conversation:
     def take(self, reply: Callable[[], Any]) -> None:
         try:
             with own_code():
-                read = Reply.of(reply())
+                read = read_reply(reply())
         except Broken as broken:
             if self.pilot and not self.episode.steps:
                 raise UsageError(_first_turn(self.agent, broken.fault)) from broken.fault
