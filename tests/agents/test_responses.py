@@ -15,7 +15,8 @@ from serving import body, scripted_server
 from toolshift.agents.catalog import forms, make_agent
 from toolshift.agents.chat import ChatAgent
 from toolshift.core.message import PROTOCOL_TOOLS, Turn
-from toolshift.episode.contract import converse
+from toolshift.dialects import as_request
+from toolshift.episode.contract import CallableAgent, converse
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import build
@@ -145,3 +146,28 @@ def test_the_address_and_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert agent.settings["dialect"] == "responses"
     assert "temperature" not in agent.settings
     assert any(form.startswith("responses:") for form in forms())
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_an_own_function_may_return_what_the_client_gave(stream: bool) -> None:
+    """A turn goes out as a request; the client's own object comes back, and next turn its items."""
+    openai = pytest.importorskip("openai")
+    task = "poi/booking/0"
+    part = Part("oracle", task)
+    with responses_server(lambda request: part.reply(request)[0]) as server:
+        client = openai.OpenAI(base_url=server.url, api_key="dummy")
+
+        def own(messages: list[Body], tools: list[Body]) -> Any:
+            body = as_request(Turn(messages, tools), "responses", "m")
+            if not stream:
+                return client.responses.create(**body)
+            with client.responses.stream(**body) as told:
+                return told.get_final_response()
+
+        episode = Episode(build(read_task(task)))
+        converse(CallableAgent(own, "own"), episode)
+        client.close()
+    assert not server.refused
+    assert grade(episode).passed
+    assert episode.usage.cached_tokens == 4 * len(server.requests)
+    assert "sealed-" in json.dumps(server.requests[-1]["input"])

@@ -79,7 +79,7 @@ def test_a_shift_changes_names_and_results_and_nothing_else(body: Body) -> None:
             kept = {key: value for key, value in old.items() if key != "namespace"}
             assert new == {**kept, "name": f"{space}{old['name']}_v2"}
         elif kind.endswith("_output"):
-            assert texts_of(new["output"]) == ["SHIFTED"]
+            assert "".join(texts_of(new["output"])) == "SHIFTED"
             assert rest_of(new["output"]) == rest_of(old["output"])
             assert {**new, "output": 0, "type": 0} == {**old, "output": 0, "type": 0}
         else:
@@ -92,6 +92,31 @@ def test_an_answer_is_written_as_it_was_read(output: list[Body]) -> None:
     answer = RESPONSES.read_answer(body)
     assert answer is not None
     assert RESPONSES.write_answer(body, answer.message, None, False, {}) == body
+
+
+def test_parts_of_a_result_that_say_the_same_stay_parts() -> None:
+    """Some agents put what a call took into a part before the result itself."""
+    parts = [{"type": "input_text", "text": text} for text in ("Took 1 s: ", '{"a": 1}', " Done.")]
+    item = {"type": "function_call_output", "call_id": "c", "output": parts}
+    call = {"type": "function_call", "call_id": "c", "name": "find", "arguments": "{}"}
+    body = {"model": "m", "input": [call, item]}
+    read = RESPONSES.read(body)
+    result = {**read.messages[1], "content": 'Took 1 s: {"b": 1} Done.'}
+    written = RESPONSES.write(body, replace(read, messages=[read.messages[0], result]))
+    texts = [part["text"] for part in written["input"][1]["output"]]
+    assert texts == ["Took 1 s: ", '{"b": 1}', " Done."]
+
+
+def test_calls_that_were_given_other_ids_keep_their_items() -> None:
+    said = {"type": "function_call", "id": "fc", "call_id": "same", "arguments": '{"a":  1}'}
+    output = [{"type": "reasoning", "id": "r", "summary": []}, *({**said, "name": n} for n in "fg")]
+    answer = RESPONSES.read_answer(response(output))
+    assert answer is not None
+    calls = [{**c, "id": f"n{n}"} for n, c in enumerate(answer.message["tool_calls"])]
+    message = {**answer.message, "tool_calls": calls}
+    written = RESPONSES.write_answer(response(output), message, None, False, {})["output"]
+    named = [{**said, "name": name, "call_id": own} for name, own in (("f", "n0"), ("g", "n1"))]
+    assert written == [output[0], *named]
 
 
 TOOL = {"type": "function", "name": "find", "parameters": {"type": "object", "properties": {}}}

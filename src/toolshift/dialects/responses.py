@@ -14,7 +14,16 @@ from typing import Any
 import msgspec
 
 from toolshift.core.message import Usage
-from toolshift.dialects.form import WIRE, Answer, Body, Message, Reason, Request, number
+from toolshift.dialects.form import (
+    WIRE,
+    Answer,
+    Body,
+    Message,
+    Reason,
+    Request,
+    Variables,
+    number,
+)
 from toolshift.dialects.responses_items import (
     NAME,
     Place,
@@ -81,7 +90,7 @@ class Responses:
     answers = "response"
     path = "/responses"
     home = "https://api.openai.com/v1"
-    variables = ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",)
+    variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
         """Whether a request to a path is of it."""
@@ -134,6 +143,10 @@ class Responses:
         head = {"type": "error", "code": "server_error", "param": None, "sequence_number": 0}
         return frame({**head, "message": str(told.get("message") or told)}, "error")
 
+    def recognises(self, body: Body) -> bool:
+        """Whether a JSON object is a response."""
+        return isinstance(body.get("output"), list)
+
     def read_answer(self, body: Body) -> Answer | None:
         """Reads a response; None where it is an error that came with HTTP 200."""
         if body.get("status") in ("failed", "cancelled") or (
@@ -145,7 +158,8 @@ class Responses:
             raise ValueError(f"its status is {read.status!r}: it has no answer yet")
         why = read.incomplete_details.reason if read.incomplete_details else None
         reason = REASONS.get(why, "length") if read.status == "incomplete" else ""
-        return Answer(read_spoken(body["output"]), body.get("usage"), reason, read.id or "")
+        output = [_as_served(item) for item in body["output"]]
+        return Answer(read_spoken(output), body.get("usage"), reason, read.id or "")
 
     def write_answer(
         self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
@@ -172,16 +186,43 @@ class Responses:
         kept = {"store": False, "include": [SEALED_THOUGHTS]}
         return {"model": model, **heat, "max_output_tokens": max_tokens, **kept}
 
+    def instead_of(self, field: str) -> Sequence[str]:
+        """There is one name for each setting."""
+        return ()
+
     def headers(self, key: str) -> Mapping[str, str]:
         """A key is a bearer's token."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
     def tokens(self, usage: Any) -> Usage:
         """A record of tokens, read."""
-        return Usage(number(usage, "input_tokens"), number(usage, "output_tokens"))
+        return Usage(
+            number(usage, "input_tokens"),
+            number(usage, "output_tokens"),
+            cached_tokens=number(usage, "input_tokens_details", "cached_tokens"),
+            reasoning_tokens=number(usage, "output_tokens_details", "reasoning_tokens"),
+        )
 
 
 RESPONSES = Responses()
+
+
+def _as_served(item: dict[str, Any]) -> dict[str, Any]:
+    """An item without what the official client adds to those that it reads from a stream.
+
+    The server does not take it back.
+    """
+    parts = item.get("content")
+    held = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    if not any(_PARSED & each.keys() for each in (item, *held)):
+        return item
+    own = {key: value for key, value in item.items() if key not in _PARSED}
+    if held:
+        own["content"] = [{k: v for k, v in part.items() if k not in _PARSED} for part in held]
+    return own
+
+
+_PARSED = frozenset(("parsed", "parsed_arguments"))
 
 
 # -- messages ----------------------------------------------------------------------------------

@@ -263,6 +263,15 @@ def write_calls(
     """
     waiting = list(calls)
     found: list[Item | None] = []
+    ids = {str(item.get("call_id") or "") for item in items if item.get("type") in CALLS}
+    if ids.isdisjoint(str(call.get("id") or "") for call in calls):  # given other ones: by place
+        others = iter(calls)
+        items = [
+            {**item, "call_id": call["id"]}
+            if item.get("type") in CALLS and (call := next(others, None)) and call.get("id")
+            else item
+            for item in items
+        ]
     for item in items:
         if item.get("type") not in CALLS:
             found.append(item)
@@ -348,17 +357,20 @@ def _write_result(message: Message, call: Item | None) -> Item:
 
 
 def _other_text(output: Any, text: str) -> Any:
-    """An output with another text; pictures and files beside it stay."""
+    """An output with another text; pictures and files stay, and the parts that say the same."""
     if not isinstance(output, list):
         return text
-    first = next((n for n, p in enumerate(output) if isinstance(p, dict) and _is_text(p)), None)
-    told = {**(output[first] if first is not None else {"type": "input_text"}), "text": text}
-    rest = [
-        told if n == first else part
-        for n, part in enumerate(output)
-        if n == first or not (isinstance(part, dict) and _is_text(part))
+    places = [n for n, part in enumerate(output) if isinstance(part, dict) and _is_text(part)]
+    while len(places) > 1 and text.startswith(output[places[0]]["text"]):
+        text = text.removeprefix(output[places.pop(0)]["text"])
+    while len(places) > 1 and text.endswith(output[places[-1]]["text"]):
+        text = text.removesuffix(output[places.pop()]["text"])
+    if not places:
+        return [{"type": "input_text", "text": text}, *output]
+    told = {**output[places[0]], "text": text}
+    return [
+        told if n == places[0] else part for n, part in enumerate(output) if n not in places[1:]
     ]
-    return rest if first is not None else [told, *rest]
 
 
 def _write_said(message: Message) -> Item:
