@@ -289,14 +289,16 @@ def _of_a_text(form: Any) -> dict[str, Any]:
 
 def _write_tools(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
+    raws = (_wire_of(tool).get("tool") for tool in tools)
+    like = next((raw for raw in raws if raw and raw["type"] == "function"), None)
     spaces: dict[str, dict[str, Any]] = {}
     for tool in tools:
-        wire = tool.get(WIRE)
-        wire = wire if isinstance(wire, dict) and wire.get("dialect") == NAME else {}
+        wire = _wire_of(tool)
         space, name = wire.get("namespace") or {}, str(tool["function"].get("name"))
         before = prefix_of(space["name"]) if space else ""
         inside = bool(space) and name.startswith(before) and name != before
-        written = _write_tool(tool, wire, name.removeprefix(before) if inside else name)
+        own = name.removeprefix(before) if inside else name
+        written = _write_tool(tool, wire, own) if wire else _new_tool(tool, own, like)
         if not inside:
             found.append(written)
             continue
@@ -307,13 +309,26 @@ def _write_tools(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def _wire_of(tool: Mapping[str, Any]) -> dict[str, Any]:
+    wire = tool.get(WIRE)
+    return wire if isinstance(wire, dict) and wire.get("dialect") == NAME else {}
+
+
+def _new_tool(tool: dict[str, Any], name: str, like: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A tool that was not in the request, written as the others are, which must not tell it."""
+    function = tool["function"]
+    said = {"type": "function", "name": name}
+    said |= {"description": function["description"]} if "description" in function else {}
+    said["parameters"] = function.get("parameters") or {"type": "object", "properties": {}}
+    if like is None:
+        return {**said, "strict": False}
+    said |= {"strict": like["strict"]} if "strict" in like else {}
+    order = [key for key in like if key in said]
+    return _lenient({**{key: said[key] for key in order}, **said})
+
+
 def _write_tool(tool: dict[str, Any], wire: Mapping[str, Any], name: str) -> dict[str, Any]:
-    raw, function = wire.get("tool"), tool["function"]
-    if not isinstance(raw, dict):  # never one of a request: what it says is all that it says
-        schema = function.get("parameters") or {"type": "object", "properties": {}}
-        said = {"type": "function", "name": name, "parameters": schema, "strict": False}
-        told = {"description": function["description"]} if "description" in function else {}
-        return {**said, **told}
+    raw, function = wire["tool"], tool["function"]
     was = _read_tool(raw, wire.get("namespace") or {})["function"]
     out = {**raw, "name": name}
     if function.get("description") != was.get("description"):

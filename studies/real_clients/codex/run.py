@@ -3,10 +3,10 @@
     npm install @openai/codex@0.171.0
     python studies/real_clients/codex/run.py node_modules/.bin/codex
 
-The model is no language model: it calls Codex's own shell once, then does what the oracle did in
-the task, whose tools Codex has from `toolshift serve` over MCP. It knows them by what it is shown,
-as names, parameters and results have moved. The server before it is as strict as OpenAI's:
-thoughts that do not come back, or names that were not spoken, are HTTP 400.
+The model is no language model: it calls Codex's own shell and its own editor at once, then does
+what the oracle did in the task, whose tools Codex has from `toolshift serve` over MCP. It knows
+them by what it is shown, as names, parameters and results have moved. The server before it is as
+strict as OpenAI's: thoughts that do not come back, or names that were not spoken, are HTTP 400.
 """
 
 from __future__ import annotations
@@ -28,8 +28,14 @@ from connect.scripted_model import Reader  # noqa: E402
 Body = dict[str, Any]
 TASK = "poi/booking/0"
 WORD = "said-by-the-shell"
+PATCH = f"*** Begin Patch\n*** Add File: note.txt\n+{WORD}\n*** End Patch"
+MODEL = "gpt-6.2-sol"
+PLAIN = {"tool_mode": None, "supports_search_tool": False, "use_responses_lite": False}
+"""What of Codex's catalogue of models is changed: else this model is given one tool that runs
+programs, and finds those of MCP by a search, and neither can be shifted."""
 CONFIG = """
-model = "scripted"
+model = "{model}"
+model_catalog_json = "{catalog}"
 model_provider = "proxy"
 check_for_update_on_startup = false
 approval_policy = "never"
@@ -57,26 +63,38 @@ default_tools_approval_mode = "approve"
 
 
 class Model:
-    """Calls the shell first, then plays the oracle's part by the tools as they are shown."""
+    """Calls Codex's own tools first, then plays the oracle's part by what it is shown."""
 
     def __init__(self, task: str) -> None:
         self.reader = Reader(task)
-        self.shell = ""
+        self.heard: list[str] = []
 
     def __call__(self, request: Body) -> Body:
         said = request["messages"]
         first = next((n for n, m in enumerate(said) if m["role"] == "assistant"), None)
         if first is None:
-            return self._in_the_shell([tool["function"] for tool in request["tools"]])
-        self.shell = said[first + 1]["content"]
-        rest = [*said[:first], *said[first + 2 :]]
+            return self._own_tools([tool["function"] for tool in request["tools"]])
+        results = [m["content"] for m in said[first + 1 :] if m["role"] == "tool"]
+        self.heard = self.heard or results[:2]
+        rest = [*said[:first], *said[first + 3 :]]
         return self.reader.reply({**request, "messages": rest})[0]
 
-    def _in_the_shell(self, tools: list[Body]) -> Body:
-        shell = next(tool for tool in tools if tool["description"].startswith("Runs a command"))
-        (needed,) = shell["parameters"]["required"]
-        function = {"name": shell["name"], "arguments": json.dumps({needed: f"echo {WORD}"})}
-        return {"content": "First the shell.", "tool_calls": [{"function": function}]}
+    def _own_tools(self, tools: list[Body]) -> Body:
+        calls = []
+        for told, text in (("Runs a command", f"echo {WORD}"), ("FREEFORM", PATCH)):
+            tool = next(one for one in tools if told in one["description"])
+            (needed,) = tool["parameters"]["required"]
+            function = {"name": tool["name"], "arguments": json.dumps({needed: text})}
+            calls.append({"function": function})
+        return {"content": "First my own tools.", "tool_calls": calls}
+
+
+def plain_catalog(codex: str) -> str:
+    """Codex's own catalogue of models, with tools given as they are."""
+    command = [codex, "debug", "models", "--bundled"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    models = json.loads(told.stdout)["models"]
+    return json.dumps({"models": [{**model, **PLAIN} for model in models]})
 
 
 def play(codex: str, shifts: str, work: Path) -> Body:
@@ -94,7 +112,10 @@ def play(codex: str, shifts: str, work: Path) -> Body:
             line = proxy.stdout.readline()
             url = f"http://{line.partition('http://')[2].partition('/v1')[0]}/v1"
             (work / "home").mkdir()
-            config = CONFIG.format(url=url, python=sys.executable, task=TASK, trace=graded)
+            catalog = work / "home" / "models.json"
+            catalog.write_text(plain_catalog(codex))
+            names = {"model": MODEL, "catalog": catalog, "url": url, "task": TASK}
+            config = CONFIG.format(**names, python=sys.executable, trace=graded)
             (work / "home" / "config.toml").write_text(config)
             told = subprocess.run(
                 [codex, "exec", "--json", "--skip-git-repo-check", "--sandbox",
@@ -116,14 +137,19 @@ def play(codex: str, shifts: str, work: Path) -> Body:
         "shifts": shifts or "none",
         "requests": len(requests),
         "refused by the strict server": refused,
-        "the shell answered": WORD in model.shell,
-        "shown and spoken": [spoken for record in records for spoken in record["spoken"]],
-        "carried to Codex": [record["carried"] for record in records],
+        "the shell answered": WORD in model.heard[0],
+        "the editor wrote": (work / "note.txt").read_text().strip() == WORD,
+        "spoken by the model": [_calls(said) for r in records for said in r["spoken"] if said],
+        "carried to Codex": [_calls(r["carried"]) for r in records if r["carried"]],
         "results shown otherwise": sum(len(record["results"]) for record in records),
-        "nothing changed by": sorted({n for r in records for n in r["nothing_changed_by"]}),
+        "nothing changed by": records[-1]["nothing_changed_by"] if records else [],
         "what Codex said of its calls": [said for said in map(_told, events) if said],
-        "grade": episode.get("grade", episode),
+        "grade": {k: episode["grade"][k] for k in ("passed", "end", "calls", "errors", "cause")},
     }
+
+
+def _calls(calls: list[Body]) -> str:
+    return ", ".join(f"{call['name']}({call['arguments']})" for call in calls)
 
 
 def _told(event: Body) -> str:
@@ -153,7 +179,8 @@ def main() -> None:
             work.mkdir(parents=True, exist_ok=True)
             sessions.append(play(args.codex, shifts, work))
             print(json.dumps(sessions[-1], indent=1))
-    found = {"codex": version.stdout.strip(), "task": TASK, "sessions": sessions}
+    found = {"codex": version.stdout.strip(), "model": MODEL, "changed in its catalogue": PLAIN}
+    found |= {"task": TASK, "sessions": sessions}
     (args.out / "transcript.json").write_text(json.dumps(found, indent=1) + "\n")
 
 

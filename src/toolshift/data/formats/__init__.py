@@ -18,6 +18,7 @@ FORMATS: Registry[Format] = Registry(
     "format",
     {
         "openai": "toolshift.data.formats.openai:OPENAI",
+        "responses": "toolshift.data.formats.responses:RESPONSES_ROWS",
         "hermes": "toolshift.data.formats.hermes:HERMES",
         "sharegpt": "toolshift.data.formats.sharegpt:SHAREGPT",
         "xlam": "toolshift.data.formats.xlam:XLAM_ROWS",
