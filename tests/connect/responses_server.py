@@ -36,11 +36,20 @@ FIELDS = frozenset(
     )
 )  # fmt: skip
 OF_ITEMS = {
-    "message": {"type", "id", "role", "content", "status", "phase"},
+    "message": {
+        "type",
+        "id",
+        "role",
+        "content",
+        "status",
+        "phase",
+        "internal_chat_message_metadata_passthrough",  # which Codex sends
+    },
     "reasoning": {"type", "id", "summary", "content", "encrypted_content", "status"},
     "function_call": {"type", "id", "call_id", "name", "namespace", "arguments", "status"},
     "function_call_output": {"type", "id", "call_id", "output", "status"},
     "custom_tool_call": {"type", "id", "call_id", "name", "input", "status"},
+    "configuration_update": {"type", "id", "reasoning", "text"},
     "custom_tool_call_output": {"type", "id", "call_id", "output", "status"},
 }
 CALLS = ("function_call", "custom_tool_call")
@@ -147,6 +156,8 @@ def as_chat(body: Body, items: list[Body], tools: dict[str, Body]) -> Body:
                     "content": text_of(item["output"]),
                 }
             )
+        elif kind == "configuration_update":
+            continue
         elif kind == "message" and item["role"] != "assistant":
             said.append({"role": item["role"], "content": text_of(item["content"])})
         else:

@@ -254,6 +254,8 @@ REFUSED: dict[str, Body] = {
     "prompt": {**TOOLS, "prompt": {"id": "pmpt_1"}},
     "choice of a hosted tool": {**TOOLS, "tool_choice": {"type": "file_search"}},
     "item of another kind": {**TOOLS, "input": [{"type": "mcp_call", "name": "f"}]},
+    "structure in an unknown field": {
+        **TOOLS, "input": [{"role": "user", "content": "x", "tools": [{"name": "f"}]}]},
     "reference to an item": {**TOOLS, "input": [{"type": "item_reference", "id": "x"}]},
     "more tools in the input": {**TOOLS, "input": [{"type": "additional_tools", "tools": [LOOK]}]},
     "result without its call": {

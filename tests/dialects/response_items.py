@@ -54,8 +54,9 @@ EASY = st.fixed_dictionaries(
     {"role": st.sampled_from(("user", "system", "developer", "assistant")), "content": WORDS}
 )
 ASKED = of("message", role=st.just("user"), content=st.lists(HEARD | PICTURE, max_size=3))
+UPDATE = of("configuration_update", reasoning=st.just({"effort": "low"}))
 INPUTS = st.lists(
-    EASY | ASKED | THOUGHT | SAID | CALL | SPACED | FREE | RESULT | FREE_RESULT, max_size=9
+    UPDATE | EASY | ASKED | THOUGHT | SAID | CALL | SPACED | FREE | RESULT | FREE_RESULT, max_size=9
 )
 
 FUNCTION = of("function", name=NAMES, description=WORDS, parameters=st.just(SCHEMA),

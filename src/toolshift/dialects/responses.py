@@ -317,7 +317,7 @@ def _wire_of(tool: Mapping[str, Any]) -> dict[str, Any]:
 def _new_tool(tool: dict[str, Any], name: str, like: Mapping[str, Any] | None) -> dict[str, Any]:
     """A tool that was not in the request, written as the others are, which must not tell it."""
     function = tool["function"]
-    said = {"type": "function", "name": name}
+    said: dict[str, Any] = {"type": "function", "name": name}
     said |= {"description": function["description"]} if "description" in function else {}
     said["parameters"] = function.get("parameters") or {"type": "object", "properties": {}}
     if like is None:

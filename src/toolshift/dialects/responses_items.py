@@ -20,6 +20,8 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """The kinds of items that call a tool of the agent's, and where each has what it says."""
 RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
 """The kinds of items that answer a call, and the kind of that call."""
+SETTINGS = ("configuration_update",)
+"""The kinds of items that set something for the answers after them, and say nothing."""
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 
@@ -56,7 +58,7 @@ def prefix_of(namespace: object) -> str:
 
 def places_of(listed: object) -> dict[str, Place]:
     """The tools of a request, by their one name."""
-    found = {}
+    found: dict[str, Place] = {}
     for tool in listed if isinstance(listed, list) else ():
         if not isinstance(tool, dict):
             continue
@@ -91,7 +93,8 @@ def read_items(items: Iterable[Any]) -> list[Message]:
 def _is_spoken(item: Item) -> bool:
     """Whether it is of the model; what is of no known kind is kept beside what the model says."""
     said = item.get("type", "message") == "message"
-    return item.get("role") == "assistant" if said else item.get("type") not in RESULTS
+    other = item.get("type") not in (*RESULTS, *SETTINGS)
+    return item.get("role") == "assistant" if said else other
 
 
 def read_spoken(items: Sequence[Item]) -> Message:
@@ -124,17 +127,17 @@ def _read_call(item: Item) -> dict[str, Any]:
 def _read_result(item: Item) -> Message:
     """The result of a call; pictures and files beside its texts stay in the item."""
     texts = [part["text"] for part in _parts_of(item.get("output")) if _is_text(part)]
-    message = {"role": "tool", "tool_call_id": str(item.get("call_id") or "")}
+    message: Message = {"role": "tool", "tool_call_id": str(item.get("call_id") or "")}
     message |= {"name": joined(item.get("namespace"), item["name"])} if item.get("name") else {}
     return {**message, "content": "".join(texts), WIRE: {"dialect": NAME, "items": [item]}}
 
 
 def _read_said(item: Item) -> Message:
-    """A message of the user or the system."""
+    """A message of the user or the system; settings are the system's, without a word."""
     parts = _parts_of(item.get("content"))
     plain = all(map(_is_text, parts))
     content: Any = "".join(part["text"] for part in parts) if plain else [*map(_as_chat, parts)]
-    role = str(item.get("role") or "")
+    role = str(item.get("role") or "system")
     return {"role": role, "content": content, WIRE: {"dialect": NAME, "items": [item]}}
 
 

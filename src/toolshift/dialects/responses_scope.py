@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolshift.dialects.chat_scope import is_plain, named, structured
-from toolshift.dialects.responses_items import CALLS, RESULTS
+from toolshift.dialects.responses_items import CALLS, RESULTS, SETTINGS
 
 _SETTINGS = frozenset(
     (
@@ -36,10 +36,11 @@ _REPORTED = ("input_text", "input_image", "input_file")
 _ITEMS: Mapping[str, frozenset[str]] = {
     "message": frozenset(("content",)),
     "reasoning": frozenset(("summary", "content")),
+    **dict.fromkeys(SETTINGS, frozenset(("text",))),
     **dict.fromkeys(CALLS, frozenset[str]()),
     **dict.fromkeys(RESULTS, frozenset(("output",))),
 }
-"""The kinds of items that are known, and the fields of each that hold more than a text."""
+"""The kinds of items that are known, and the fields of each that hold more than plain values."""
 Part = dict[str, Any]
 
 
@@ -142,12 +143,15 @@ def _in_item(item: Any) -> str:
     kind = item.get("type", "message")
     if kind not in _ITEMS:
         return f"an item of the type {named(kind)} in the input"
-    if odd := structured(item, _ITEMS[kind]):
-        return f"the field {named(odd)} of an item of the type {named(kind)}"
+    odd = [name for name in item if name not in _ITEMS[kind] and not is_plain(item[name])]
+    if odd:
+        return f"the field {named(odd[0])} of an item of the type {named(kind)}"
     if kind == "message":
         if item.get("role") not in _ROLES:
             return f"a message of the role {named(item.get('role'))}"
         return _in_parts(item.get("content"), _SAID, "a message")
+    if kind in SETTINGS:
+        return _in_text(item.get("text"))
     if kind in RESULTS:
         return _in_parts(item.get("output"), _REPORTED, "a result")
     return ""

@@ -56,6 +56,11 @@ class ResponsesRows:
         return out
 
 
+def without_items(row: Row) -> Row:
+    """A row without its conversation, for another format that has it elsewhere."""
+    return {key: value for key, value in row.items() if key not in (*_SIDES, "instructions")}
+
+
 def _are_items(listed: Any) -> bool:
     if isinstance(listed, str):
         return listed.lstrip().startswith("[{") and ('"type"' in listed or '"role"' in listed)
