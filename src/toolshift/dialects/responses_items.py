@@ -180,13 +180,7 @@ def _json(value: object) -> str:
 def write_items(
     messages: Iterable[Message], places: Places, context: Iterable[Message] = ()
 ) -> list[Item]:
-    """Messages as items.
-
-    Args:
-        messages: to be written.
-        places: the tools on offer, for how calls of them are written.
-        context: messages before them, whose calls they may answer.
-    """
+    """Messages as items, calls as their tools are on offer; `context` is what was said before."""
     kinds: dict[str, Item] = {}
     for _ in _written(context, places, kinds):
         pass
@@ -260,9 +254,8 @@ def write_calls(
 ) -> list[Item | None]:
     """Items with the calls of a message in them.
 
-    Returns:
-        As many as `items`, None for a call that the message has no more; then those that it has
-        and no item.
+    As many as `items`, with None for a call that the message has no more; then the calls that the
+    message has and no item.
     """
     waiting = list(calls)
     found: list[Item | None] = []

@@ -180,15 +180,9 @@ class Conversation:
         return self._live.documents()
 
     def show(self, messages: Sequence[Message], known: int = 0) -> tuple[list[Message], int]:
-        """The history as the model is shown it.
+        """The history as the model is shown it, and how many messages of that its server has kept.
 
-        Args:
-            messages: the agent's.
-            known: how many of the first of them the model's server has kept, the last one the
-                model's own.
-
-        Returns:
-            The messages, and how many of the first of these the server has kept.
+        It has kept the first `known` messages of the agent's, the last of them the model's own.
         """
         shown: list[Message] = []
         spoken: dict[str, Call] = {}
