@@ -9,9 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
+import serving
 from connect.proxying import proxied
 from connect.responses_server import Body, Model, ResponsesServer, playing, responses_server
 from connect.scripted_model import Part, Reader
+from dialects.response_items import events, response
+from serving import scripted_server
 
 from toolshift.connect.callables import StartedEpisode, start_episode
 from toolshift.connect.model_proxy.app import MAX_ROUNDS
@@ -304,3 +307,76 @@ def test_errors_of_the_server_reach_the_client(stream: bool) -> None:
     ):
         client.responses.create(model="m", input=[call], tools=[LOOK], stream=stream)
     assert records[-1]["status"] == 400
+
+
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "HIDDEN", "arguments": "{}"}
+WHOLE = events(response([{"type": "reasoning", "id": "rs_1", "summary": []}, CALL]))
+ENDED = {
+    "type": "response.failed",
+    "sequence_number": 9,
+    "response": response([], status="failed", error={"code": "server_error", "message": "tired"}),
+}
+BROKEN: dict[str, tuple[list[Body], str]] = {
+    "cut": (WHOLE[:-1], "the stream ended before the message did"),
+    "cut in an item": (WHOLE[:5], "the stream ended before the message did"),
+    "failed": ([*WHOLE[:5], ENDED], "tired"),
+    "error": ([*WHOLE[:5], {"type": "error", "code": "x", "message": "tired"}], "tired"),
+    "error of other servers": ([*WHOLE[:5], {"error": {"message": "tired"}}], "tired"),
+    "no object": ([*WHOLE[:5], [3]], "no JSON object"),  # type: ignore[list-item]
+    "no response": ([{"type": "response.completed"}], "without a response"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_stream_that_breaks_ends_in_an_error_and_tells_no_hidden_name(name: str) -> None:
+    told, why = BROKEN[name]
+    raw = "".join(f"data: {json.dumps(event)}\n\n" for event in told).encode()
+    with (
+        scripted_server() as server,
+        proxied(server.url, "tool_name_noise:3") as (url, records),
+        openai.OpenAI(base_url=url, api_key="sk-dummy", max_retries=0) as client,
+    ):
+        server.script = [serving.body(raw)]
+        stream = client.responses.create(model="m", input="Go.", tools=[LOOK], stream=True)
+        heard = [event.to_dict() for event in stream]
+    assert heard[-1]["type"] == ("response.failed" if name == "failed" else "error")
+    assert why in json.dumps(heard[-1])
+    assert "HIDDEN" not in json.dumps(heard)
+    assert records[-1]["status"] == 502
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("step", [1, 7, 50])
+def test_a_stream_cut_at_every_byte_loses_no_call(step: int) -> None:
+    """Pieces of any size, keep-alives between them, and other ends of lines."""
+    output = [{"type": "reasoning", "id": "rs_1", "summary": []},
+              *({**CALL, "id": f"fc_{n}", "call_id": f"c{n}", "name": "look_up",
+                 "arguments": json.dumps({"key": "\u00e9" * n})} for n in range(3))]  # fmt: skip
+    lines = [f": alive\r\n\r\ndata: {json.dumps(e)}\r\n\r\n" for e in events(response(output))]
+    raw = "".join(lines).encode()
+
+    def slowly(exchange: serving.Exchange) -> None:
+        exchange.send_response(200)
+        exchange.send_header("content-type", "text/event-stream")
+        exchange.send_header("connection", "close")
+        exchange.end_headers()
+        for place in range(0, len(raw), step):
+            exchange.wfile.write(raw[place : place + step])
+            exchange.wfile.flush()
+        exchange.close_connection = True
+
+    with (
+        scripted_server() as server,
+        proxied(server.url, "description_removal:2") as (url, _),
+        openai.OpenAI(base_url=url, api_key="sk-dummy", max_retries=0) as client,
+    ):
+        server.script = [slowly]
+        with client.responses.stream(model="m", input="Go.", tools=[LOOK]) as told:
+            found = told.get_final_response()
+    assert [item.call_id for item in found.output[1:]] == ["c0", "c1", "c2"]
+    assert [json.loads(item.arguments)["key"] for item in found.output[1:]] == [
+        "",
+        "\u00e9",
+        "\u00e9\u00e9",
+    ]
+    assert len(server.requests) == 1

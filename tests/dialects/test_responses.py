@@ -241,6 +241,21 @@ def test_what_is_no_answer() -> None:
             RESPONSES.read_answer(odd)
 
 
+ODD_PIECES: list[Any] = [
+    {"type": "keepalive"},
+    {"type": "response.new_kind", "output_index": 0, "tools": [{"name": "x"}]},
+    {"type": "response.output_item.added", "output_index": 0, "item": None},
+    {"type": "response.output_item.added", "output_index": 0},
+    {"type": "response.function_call_arguments.delta", "output_index": 77, "delta": "x"},
+    {"type": "response.function_call_arguments.delta", "item_id": "none", "delta": "x"},
+    {"type": "response.output_text.delta", "delta": 3},
+    {"type": "response.in_progress"},
+    {},
+    [],
+    3,
+]
+
+
 # -- streams -----------------------------------------------------------------------------------
 
 
@@ -379,6 +394,26 @@ def test_calls_that_share_a_number_or_an_id_are_two() -> None:
         told = [{**e, "output_index": 0} if "output_index" in e else e for e in told]
         read = carried(told, rename=False)
         assert read[-1]["response"]["output"] == output
+
+
+@given(OUTPUTS, st.lists(st.tuples(st.integers(0, 60), st.sampled_from(ODD_PIECES)), max_size=3))
+def test_a_malformed_stream_raises_what_the_proxy_tells(output: list[Body], odd: Any) -> None:
+    """Whatever stands between the events of a stream, it is read, or told as broken."""
+    told: list[Any] = list(events(response(unique(output))))
+    for place, piece in odd:
+        told.insert(place % len(told), piece)
+    stream = RESPONSES.stream({})
+    try:
+        frames = [going for piece in told for going in stream.add("", json.dumps(piece))]
+        frames += stream.closing(stream.answer.message, stream.answer.usage, False)
+    except (ToldError, ValueError, LookupError, TypeError, AttributeError):
+        return
+    read = [json.loads(frame.split(b"data: ", 1)[1]) for frame in frames]
+    given = read[-1]["response"]["output"]
+    assert "tools" not in json.dumps(read[2:-1]), "an event that is not known does not go on"
+    assert [i for i in given if i["type"] in CALLS] == [
+        i for i in unique(output) if i["type"] in CALLS
+    ]
 
 
 def test_failures_are_told_with_the_response_that_was_begun() -> None:

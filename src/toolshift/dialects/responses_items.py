@@ -117,7 +117,7 @@ def read_spoken(items: Sequence[Item]) -> Message:
 def _read_call(item: Item) -> dict[str, Any]:
     name = joined(item.get("namespace"), item.get("name"))
     if item["type"] == "custom_tool_call":
-        arguments = _json({"input": item.get("input")})
+        arguments: Any = _json({"input": item.get("input")})
     else:
         arguments = item.get("arguments")
     function = {"name": name, "arguments": arguments}

@@ -30,6 +30,11 @@ _GROWN = {
     "response.custom_tool_call_input.done": ("input", True),
 }
 """Events with a piece of what a call says; whether it is the whole."""
+_OF_ITEMS = (
+    "response.output_item.", "response.content_part.", "response.output_text.", "response.refusal.",
+    "response.reasoning_", "response.function_call_arguments.", "response.custom_tool_call_input.",
+)  # fmt: skip
+"""The beginnings of the events that are known to tell of an item; others do not go on."""
 _REASONS: dict[Any, Reason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
@@ -139,7 +144,7 @@ class ResponsesStream:
                 slot.item, slot.whole = item, True
 
     def _going(self, kind: str, piece: Body) -> list[bytes]:
-        slot = self._slot(kind, piece)
+        slot = self._slot(kind, piece) if str(kind).startswith(_OF_ITEMS) else None
         if slot is None:  # of an item that never began; the whole one comes at the end
             return []
         self._grow(slot, kind, piece)
