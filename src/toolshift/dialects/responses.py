@@ -91,6 +91,7 @@ class Responses:
     path = "/responses"
     home = "https://api.openai.com/v1"
     variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
+    temperature: float | None = None  # models that reason take none
 
     def takes(self, method: str, path: str) -> bool:
         """Whether a request to a path is of it."""
