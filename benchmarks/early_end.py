@@ -2,6 +2,8 @@
 
     python benchmarks/early_end.py [--repeats 6] [--stages studies/stages] [--json FILE]
 
+The record is of the stages of commit bcff47ced823; the tree has those of the decisive study.
+
 No model is run: the traces of all stored stages are cut where the limit would have ended them. A
 pass that is cut is a verdict that turns. Of failures that are cut, the cause is read again from
 what is left. How much is saved is counted in turns and in tokens that the model wrote.

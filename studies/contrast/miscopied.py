@@ -112,7 +112,10 @@ def main() -> None:
                     found[shift][kind_of(record, clean.truth.by_name)] += 1
                     found[shift][UNSAID] += unsaid(record, clean)
     if not short:
-        parser.error(f"no run of {options.arm!r} on the pool {options.pool} under {STAGES.name}/")
+        parser.error(
+            f"no run of {options.arm!r} on the pool {options.pool} under {STAGES.name}/: the "
+            "stages of this study are in the history alone, and studies/README.md says where"
+        )
     print(f"| {options.arm}, pool {options.pool} | {' | '.join(COLUMNS)} |")
     print("|---|" + "---:|" * len(COLUMNS))
     for shift in SHIFTS:

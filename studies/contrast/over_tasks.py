@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from toolshift_lab.experiments import TIER_1, TIER_2, TIER_3, find_study
-from toolshift_lab.stage import stages
+from toolshift_lab.stage import check_in_tree, stages
 
 from toolshift.core.shift import without_versions
 from toolshift.measure.statistics import seed_contrast
@@ -47,6 +47,7 @@ def main() -> None:
     asked = parser.parse_args()
     study = find_study(asked.study)
     found = stages(study, "small", study.seeds, STAGES, (asked.arm,), asked.pool)
+    check_in_tree([stage for stage in found if stage.arm.name == asked.arm])
     measured = [stage for stage in found if stage.arm.name == asked.arm and stage.measured]
     for tier, shifts in TIERS.items():
         by_seed = [changes(stage.run, shifts) for stage in measured]

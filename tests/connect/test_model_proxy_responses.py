@@ -58,7 +58,7 @@ def work(client: Any, seat: StartedEpisode, stream: bool, chained: bool = False)
         found = ask(client, stream, input=said, tools=tools, **how)
         output = [item.to_dict() for item in found.output]
         told += output
-        said = [] if chained else [*said, *output]
+        said = [] if chained else [*said, *found.output]  # the client's own objects
         how |= {"previous_response_id": found.id} if chained else {}
         for item in output:
             if item["type"] == "function_call":
@@ -194,7 +194,7 @@ def test_parallel_calls_of_functions_namespaces_and_custom_tools(stream: bool) -
             for call in calls
         ]
         results[0]["output"] = [text, picture]
-        final = ask(client, stream, input=[*said, *output, *results], **how)
+        final = ask(client, stream, input=[*said, *found.output, *results], **how)
     assert not server.refused
     assert final.output_text == "Heard 3."
     shown = [

@@ -88,11 +88,11 @@ FAULTS: list[tuple[bytes, str]] = [
         messages(
             {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]}
         ),
-        "a block `tool_use`, .* convert calls to `tool_calls`",
+        "calls of tools in the history where the request offers no tools",
     ),
     (
         messages({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}),
-        "a block `tool_result`, .* messages of the role `tool`",
+        "calls of tools in the history where the request offers no tools",
     ),
     (messages({"role": "assistant", "tool_calls": "x"}), "message 0: its tool_calls are no list"),
     (messages({"role": "assistant", "tool_calls": [None]}), "message 0: a call has no name"),

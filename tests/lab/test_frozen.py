@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
+import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toolshift_lab import experiments, planned
@@ -22,8 +27,10 @@ STAGES = Path(__file__).parents[2] / "studies" / "stages"
 
 def test_all_stages_that_are_kept_are_in_the_table_and_the_other_way_round() -> None:
     listed = frozen_stages(STAGES)
-    assert {each.folder for each in listed} == {each.name for each in STAGES.iterdir()}
-    for each in listed:
+    kept = [each for each in listed if not each.last_in]
+    assert {each.folder for each in kept} == {each.name for each in STAGES.iterdir()}
+    assert {each.scale for each in listed if each.last_in} == {"small"}, "all of them superseded"
+    for each in kept:
         runs = {run.name for run in (STAGES / each.folder).glob("run-*")}
         assert set(each.runs.values()) == runs
 
@@ -38,7 +45,7 @@ def test_they_are_found_without_a_key_and_without_a_scene(monkeypatch: pytest.Mo
     wanted = {("contrast", "dev"): 3, ("contrast", "test"): 3, ("copying", "test"): 3}
     for (study, pool), seeds in wanted.items():
         found = stages(find_study(study), "small", seeds, STAGES, ("static", "paft"), pool)
-        assert [stage.measured for stage in found] == [True] * len(found)
+        assert all(stage.sha256 and stage.last_in for stage in found), "measured once"
 
 
 @pytest.fixture
@@ -51,7 +58,11 @@ def table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_has_the_hash_of_all_episodes_and_others_are_not_read(tmp_path: Path) -> None:
     listed = frozen_stages(STAGES)
     assert all(set(each.episodes_sha256) == set(each.runs.values()) for each in listed)
-    stage = stages(find_study("contrast"), "small", 1, STAGES, ("static",))[0]
+    row = next(each for each in listed if each.folder.startswith("base-decisive-seed0"))
+    of_study = stages(find_study("contrast"), "small", 1, STAGES, ("static",))[0]
+    name, sha256 = next(iter(row.episodes_sha256.items()))
+    folder = STAGES / row.folder
+    stage = replace(of_study, folder=folder, run=folder / name, sha256=sha256)
     assert stage.report().complete
     run = Path(shutil.copytree(stage.run, tmp_path / stage.run.name))
     episodes = read_bytes(run / "episodes.jsonl.xz")
@@ -69,7 +80,7 @@ def test_every_run_is_that_of_a_study(pool: str) -> None:
         (stage.folder.name, stage.run.name)
         for study in STUDIES.values()
         for stage in stages(study, "small", 3, STAGES, pool=pool)
-        if stage.measured
+        if stage.sha256
     }
     listed = {
         (each.folder, run)
@@ -78,6 +89,30 @@ def test_every_run_is_that_of_a_study(pool: str) -> None:
         if probed.startswith(pool) and each.scale == "small"
     }
     assert found == listed
+
+
+def test_a_stage_that_left_the_tree_is_neither_made_again_nor_left_out_of_a_page(
+    toolshift: Any,
+) -> None:
+    for more in (("--only-page",), ()):
+        code, _, err = toolshift("reproduce", "contrast", "--work", STAGES, *more)
+        assert code == 2
+        assert re.search(rf"git checkout [0-9a-f]{{12}} -- {STAGES} brings them back", err)
+        assert "--work with another folder makes them again" in err
+
+
+def test_what_left_the_tree_is_in_its_commit_as_it_was_measured() -> None:
+    gone = [each for each in frozen_stages(STAGES) if each.last_in]
+    assert gone
+    root = STAGES.parents[1]
+    for each in gone[::9]:
+        for run, sha256 in each.episodes_sha256.items():
+            path = f"{each.last_in}:studies/stages/{each.folder}/{run}/episodes.jsonl.xz"
+            asked = ["git", "-C", str(root), "show", path]
+            done = subprocess.run(asked, check=False, capture_output=True)
+            if done.returncode:
+                pytest.skip("no history here: a shallow clone, or no clone at all")
+            assert hashlib.sha256(lzma.decompress(done.stdout)).hexdigest() == sha256
 
 
 @pytest.mark.model

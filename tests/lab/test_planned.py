@@ -19,7 +19,15 @@ from toolshift_lab import endpoints, experiments, findings
 from toolshift_lab import page as page_module
 from toolshift_lab import stage as stage_module
 from toolshift_lab.arm import Arm
-from toolshift_lab.endpoints import as_markdown, endpoints_of
+from toolshift_lab.endpoints import (
+    LEAST_P,
+    Contrast,
+    as_markdown,
+    compared,
+    endpoints_of,
+    p_text,
+    told_p,
+)
 from toolshift_lab.planned import (
     Endpoint,
     PlanFile,
@@ -32,6 +40,8 @@ from toolshift_lab.plots import endpoints_by_arm
 
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
+from toolshift.measure.crossed import Crossed
+from toolshift.measure.statistics import Interval
 from toolshift.train.record import alone_in
 from toolshift.train.reward import Weights
 from toolshift.train.scenes import Mix, draws
@@ -569,7 +579,7 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     stages = [
         played(tmp_path / f"{arm}{seed}", agent, plan, arm, seed)
         for arm, agent in (("static", "gives_up"), ("graph", "oracle"))
-        for seed in range(2)
+        for seed in range(3)
     ]
     clean = Endpoint("clean", "passed", ())
     plan = msgspec.structs.replace(plan, secondary=(clean,))
@@ -580,25 +590,57 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     assert told["graph", "clean"].interval.estimate == 1
     assert {told[arm, "right refusal"].interval.low for arm in ("static", "graph")} == {0.0}
     lost = told["static", "tier 2"]
-    assert (lost.seeds, lost.tasks) == (2, 4)
+    assert (lost.seeds, lost.tasks) == (3, 4)
     assert lost.interval.estimate >= 0.5
     drop = found.contrasts[0]
     assert drop.found.interval.estimate == -lost.interval.estimate
-    assert drop.p_holm >= drop.found.p
+    assert drop.p_holm >= drop.found.p >= LEAST_P
+    assert drop.unpaired is not None
+    assert drop.unpaired.interval.estimate == drop.found.interval.estimate
+    assert drop.accuracy is not None
+    assert drop.accuracy.interval.estimate > 0, "more is passed where less is lost"
+    accuracy = {each.arm: each.accuracy for each in found.arms if each.endpoint == "tier 2"}
+    assert [one.interval.estimate for one in accuracy.values() if one] == [0, 1]
     share = found.contrasts[1].found.interval
     assert -1 <= share.low <= share.high <= 1, "shares differ by 1 at most"
     page = as_markdown(found)
     assert f"| graph - static | tier 2 | {-100 * lost.interval.estimate:.0f} [" in page
     assert "| graph against static | tier 2 | 100 |" in page, "the oracle loses nothing"
-    assert drop.won_back == [1.0, 1.0]
+    assert drop.won_back == [1.0, 1.0, 1.0]
     assert [each.won_back for each in found.contrasts if each.endpoint != "tier 2"] == [[], []]
     assert msgspec.json.encode(found)
-    assert [len(each.by_seed) for each in found.arms] == [2] * len(found.arms)
+    assert [len(each.by_seed) for each in found.arms] == [3] * len(found.arms)
     drawn = endpoints_by_arm(found)
     assert drawn.startswith("<svg")
     titles = {"tier 2: points lost", "right refusal: percent passed", "static", "graph"}
     assert titles <= set(re.findall(r">([^<]+)<", drawn))
     assert drawn.count("NaN") == 0
+
+
+@pytest.mark.parametrize(
+    ("p", "seeds", "told"),
+    [(1e-9, 6, "at most 0.001"), (0.03, 3, "0.03"), (0.03, 2, "nan"), (1e-9, 1, "nan")],
+)
+def test_no_p_is_told_that_so_few_seeds_cannot_bear(p: float, seeds: int, told: str) -> None:
+    assert p_text(told_p(p, seeds)) == told
+
+
+def test_p_is_adjusted_over_all_contrasts_of_the_plan(
+    written: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two contrasts of the plan with a test each: Holm's factors are 2 and 1, not 1 and 1."""
+    plan = read_plan(written())
+    plan = msgspec.structs.replace(plan, contrasts=plan.contrasts * 2, endpoints=plan.endpoints[:1])
+    raw = iter([0.01, 0.02])
+
+    def contrast(*given: object) -> list[Contrast]:
+        p = next(raw)
+        found = Crossed(Interval(0.1, 0.0, 0.2, "crossed t", 3), p, 3, 8)
+        return [Contrast("static", "graph", "tier 2", found, p)]
+
+    monkeypatch.setattr(endpoints, "_contrast", contrast)
+    scores: Any = {arm: {0: {"": {"a": (True, False)}}} for arm in ("static", "graph")}
+    assert [each.p_holm for each in compared(plan, scores).contrasts] == [0.02, 0.02]
 
 
 def test_a_finished_stage_that_lost_episodes_is_refused(written: Any, tmp_path: Path) -> None:
@@ -619,7 +661,7 @@ def test_a_shift_of_an_endpoint_may_leave_its_severity_out(written: Any, tmp_pat
     assert [each.endpoint for each in found.arms] == ["tier 2", "right refusal"]
     stated = read_plan(written())
     expected = endpoints_of(stated, [stage]).arms
-    assert [each.found for each in found.arms] == [each.found for each in expected]
+    assert [e.found.interval for e in found.arms] == [e.found.interval for e in expected]
 
 
 def test_a_void_episode_makes_no_endpoint_one_over_other_shifts(
@@ -634,9 +676,10 @@ def test_a_void_episode_makes_no_endpoint_one_over_other_shifts(
     torn = {stack: {t: one[t] for t in one if (t, stack) != ("a", "redirect:2")}
             for stack, one in whole.items()}  # fmt: skip
     told = {"static": whole, "graph": torn}
-    monkeypatch.setattr(endpoints, "_scores", lambda stage: told[stage.arm.name])
+    monkeypatch.setattr(endpoints, "scores_of_run", lambda run: told[run])
     stages: Any = [
-        SimpleNamespace(measured=True, arm=SimpleNamespace(name=arm), seed=0) for arm in told
+        SimpleNamespace(measured=True, arm=SimpleNamespace(name=arm), seed=0, run=arm)
+        for arm in told
     ]
     found = endpoints_of(plan, stages)
     assert {each.found.interval.estimate for each in found.contrasts} == {0.0}

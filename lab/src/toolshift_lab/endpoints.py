@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from math import isnan, nan
+from pathlib import Path
 from statistics import mean
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 
 from toolshift.core.shift import without_versions
-from toolshift.measure.crossed import Crossed, crossed_mean
+from toolshift.measure.crossed import Crossed, crossed_difference, crossed_mean
 from toolshift.measure.statistics import Interval, drop_is_defined, holm
 from toolshift.runs.run_folder import RunFolder
 from toolshift_lab.findings import LEAST_LOSS, over_seeds
@@ -21,6 +22,10 @@ from toolshift_lab.stage import Stage
 
 K = TypeVar("K", bound=Hashable)
 PICTURE = "endpoints.svg"
+LEAST_SEEDS = 3
+"""Of either arm of a contrast that gets a p value: two say too little of how seeds differ."""
+LEAST_P = 0.001
+"""The least p value that is told: below it three seeds say less than the figure would."""
 Scores = dict[str, dict[str, tuple[bool, bool]]]
 """By stack ("" for clean) and task: whether the episode passed, and whether it refused."""
 
@@ -33,6 +38,8 @@ class ArmEndpoint(msgspec.Struct, frozen=True):
         clean: the clean accuracy on the tasks of a drop, over all seeds; NaN for other measures.
         kinds: of a drop, by kind of task.
         measure: of the endpoint.
+        accuracy: the share passed under the shifts of a drop, which unlike the drop does not gain
+            where fewer clean tasks pass; None for other measures.
     """
 
     arm: str
@@ -42,6 +49,7 @@ class ArmEndpoint(msgspec.Struct, frozen=True):
     clean: float = nan
     kinds: dict[str, KindDrop] = {}
     measure: str = ""
+    accuracy: Crossed | None = None
 
     @property
     def defined(self) -> bool:
@@ -61,10 +69,15 @@ class Contrast(msgspec.Struct, frozen=True):
     """The second arm's endpoint less the first's, by the seeds and tasks that both have.
 
     Attributes:
-        p_holm: over the endpoints of the plan, of this pair; NaN for secondary ones.
+        p_holm: Holm's over all primary tests of the plan; NaN for secondary endpoints and where
+            an arm has fewer than `LEAST_SEEDS`.
         clean: as of `ArmEndpoint`, of the arm that has less.
         won_back: by seed, the share of the first arm's drop that the second does not have; NaN
             where the first loses less than `LEAST_LOSS` points, empty where one is not defined.
+        unpaired: the same with all seeds of both arms, which are not paired: a sensitivity
+            analysis, since the plan pairs them.
+        accuracy: of a drop, the contrast of the shares passed, not paired by seed; None for other
+            measures.
     """
 
     first: str
@@ -74,6 +87,8 @@ class Contrast(msgspec.Struct, frozen=True):
     p_holm: float
     clean: float = nan
     won_back: list[float] = []
+    unpaired: Crossed | None = None
+    accuracy: Crossed | None = None
 
 
 class Endpoints(msgspec.Struct, frozen=True):
@@ -86,17 +101,27 @@ class Endpoints(msgspec.Struct, frozen=True):
 
 def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
     """Reads the endpoints from the finished stages."""
+    told = scores_of(stages)
+    return compared(plan, {each.name: told[each.name] for each in plan.arms if each.name in told})
+
+
+def scores_of(stages: Sequence[Stage]) -> dict[str, dict[int, Scores]]:
+    """The scores of the stages that are measured, by arm and seed."""
     told: dict[str, dict[int, Scores]] = defaultdict(dict)
     for stage in stages:
         if stage.measured:
-            told[stage.arm.name][stage.seed] = _scores(stage)
-    scores = {each.name: told[each.name] for each in plan.arms if each.name in told}
+            told[stage.arm.name][stage.seed] = scores_of_run(stage.run)
+    return told
+
+
+def compared(plan: PlanFile, scores: Mapping[str, dict[int, Scores]]) -> Endpoints:
+    """The endpoints of a plan, from scores by arm and seed."""
     every = (*plan.endpoints, *plan.secondary)
     arms = [
         ArmEndpoint(
             arm, each.name, _of_arm(each, list(table.values())), [*map(mean, table.values())],
             _clean(each, by_seed, _common_tasks(each, by_seed)), _by_kind(each, by_seed),
-            each.measure,
+            each.measure, _accuracy(each, by_seed),
         )
         for arm, by_seed in ((arm, _scored_in_all(one)) for arm, one in scores.items())
         for each in every
@@ -106,13 +131,44 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
     for pair in plan.contrasts:
         if pair.first in scores and pair.second in scores:
             contrasts += _contrast(plan, pair.first, pair.second, scores)
-    return Endpoints(plan.sha256, arms, contrasts)
+    return Endpoints(plan.sha256, [*map(_arm_as_told, arms)], _adjusted(contrasts))
+
+
+def told_p(p: float, seeds: int) -> float:
+    """A p value as it may be told: NaN with too few seeds, and never below `LEAST_P`."""
+    return nan if isnan(p) or seeds < LEAST_SEEDS else max(p, LEAST_P)
+
+
+def _as_told(found: Crossed) -> Crossed:
+    return msgspec.structs.replace(found, p=told_p(found.p, found.seeds))
+
+
+def _arm_as_told(arm: ArmEndpoint) -> ArmEndpoint:
+    """An arm without p values, which would be of a true mean of 0: nobody asks that of one arm."""
+    plain = msgspec.structs.replace(arm.found, p=nan)
+    accuracy = arm.accuracy and msgspec.structs.replace(arm.accuracy, p=nan)
+    return msgspec.structs.replace(arm, found=plain, accuracy=accuracy)
+
+
+def _adjusted(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Contrasts whose p values are Holm's over all of them, as they may be told."""
+    tested = [nan if each.found.seeds < LEAST_SEEDS else each.p_holm for each in contrasts]
+    return [
+        msgspec.structs.replace(
+            each,
+            found=_as_told(each.found),
+            p_holm=told_p(p, each.found.seeds),
+            unpaired=each.unpaired and _as_told(each.unpaired),
+            accuracy=each.accuracy and _as_told(each.accuracy),
+        )
+        for each, p in zip(contrasts, holm(tested), strict=True)
+    ]
 
 
 def as_markdown(found: Endpoints) -> str:
     """The section of a study's page, in points."""
     rows = [
-        f"| {each.arm} | {each.endpoint} | {_points(each)} | {_design(each)} |"
+        f"| {each.arm} | {each.endpoint} | {_points(each)} | {_passes(each)} | {_design(each)} |"
         for each in found.arms
     ]
     said = [
@@ -124,30 +180,35 @@ def as_markdown(found: Endpoints) -> str:
         "(`benchmarks/crossed_coverage.json`). With one seed they hold for other tasks alone. "
         "A drop is clean minus shifted on the same tasks. Where the "
         "clean accuracy on them is under one half, in a contrast that of either arm, a drop is not "
-        "defined (n.d.): there was too little to lose for the figure to say much. In the "
-        "picture the wide bars are t intervals over the seeds alone, on these tasks, and the thin "
-        "ones those of the table, dashed with one seed; a hollow point is n.d.",
+        "defined (n.d.): there was too little to lose for the figure to say much. "
+        "A drop gains where fewer clean tasks pass; the accuracy under the same shifts does not. "
+        "In the picture the wide bars are t intervals over the seeds alone, on these tasks, and "
+        "the thin ones those of the table, dashed with one seed; a hollow point is n.d.",
         "",
         f"![each endpoint of each arm]({PICTURE})",
         "",
-        "| arm | endpoint | points | seeds x tasks |",
-        "|---|---|---:|---:|",
+        "| arm | endpoint | points | passed under the shifts, percent | seeds x tasks |",
+        "|---|---|---:|---:|---:|",
         *rows,
         "",
         *_kind_table(found.arms),
     ]
     if found.contrasts:
         said += [
-            "p is Holm's over the primary endpoints of one contrast; over all contrasts it would "
-            "be larger. Brackets are of one endpoint alone, so one may leave out 0 where p is "
-            "above 0.05. One seed gets no p: it would speak of other tasks, and not of training.",
+            f"p is Holm's over all {_tests(found)} primary tests of this plan. It is never told "
+            f"below {LEAST_P}, and not at all where an arm has fewer than {LEAST_SEEDS} seeds. "
+            "Brackets are of one endpoint alone, so one may leave out 0 where p is above 0.05. The "
+            "plan pairs arms by seed. Unpaired, with all seeds of both arms, is a sensitivity "
+            "analysis that was added after the results had been seen; so is accuracy, the "
+            "difference in the share passed under the shifts of a drop, not paired either.",
             "",
-            "| contrast | endpoint | points | seeds x tasks | p, after Holm |",
-            "|---|---|---:|---:|---:|",
+            "| contrast | endpoint | points | seeds x tasks | p, after Holm | unpaired | "
+            "accuracy, unpaired |",
+            "|---|---|---:|---:|---:|---:|---:|",
         ]
         said += [
             f"| {each.second} - {each.first} | {each.endpoint} | {_points(each)} | "
-            f"{_design(each)} | {_p(each)} |"
+            f"{_design(each)} | {_p(each)} | {_maybe(each.unpaired)} | {_maybe(each.accuracy)} |"
             for each in found.contrasts
         ]
         said += _won_back(found.contrasts)
@@ -190,10 +251,33 @@ def _design(told: ArmEndpoint | Contrast) -> str:
     return f"{told.found.seeds} x {told.found.tasks}"
 
 
+def _passes(told: ArmEndpoint) -> str:
+    """The accuracy under the shifts: of a share of passes that is the endpoint itself."""
+    return _maybe(told.accuracy) if told.measure == "drop" else "-"
+
+
+def _maybe(told: Crossed | None) -> str:
+    return _percent(told.interval) if told else "-"
+
+
+def _tests(found: Endpoints) -> int:
+    return sum(not isnan(each.p_holm) for each in found.contrasts)
+
+
 def _p(told: Contrast) -> str:
-    if isnan(told.p_holm):
-        return "secondary"
-    return f"{told.p_holm:.2g}" if told.found.seeds > 1 else "one seed"
+    """The adjusted p value as it may be told."""
+    if not isnan(told.p_holm):
+        return p_text(told.p_holm)
+    return "secondary" if told.found.seeds >= LEAST_SEEDS else _few(told.found.seeds)
+
+
+def _few(seeds: int) -> str:
+    return "one seed" if seeds == 1 else f"{seeds} seeds"
+
+
+def p_text(p: float) -> str:
+    """A p value that is told."""
+    return f"at most {LEAST_P}" if p <= LEAST_P else f"{p:.2g}"
 
 
 def _kind_table(arms: Sequence[ArmEndpoint]) -> list[str]:
@@ -239,8 +323,9 @@ def _points(told: ArmEndpoint | Contrast) -> str:
     return f"{_percent(told.found.interval)}{said}"
 
 
-def _scores(stage: Stage) -> Scores:
-    folder = RunFolder.read(stage.run)
+def scores_of_run(run: Path) -> Scores:
+    """The scores of a run, from its episodes; a void one has none."""
+    folder = RunFolder.read(run)
     found: Scores = defaultdict(dict)
     for record in folder.records():
         if not record.grade.void:
@@ -315,12 +400,12 @@ def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
 
 
 def _contrast(
-    plan: PlanFile, first: str, second: str, scores: dict[str, dict[int, Scores]]
+    plan: PlanFile, first: str, second: str, scores: Mapping[str, dict[int, Scores]]
 ) -> list[Contrast]:
     seeds = scores[first].keys() & scores[second].keys()
     every = {(arm, seed): scores[arm][seed] for arm in (first, second) for seed in seeds}
     both = _scored_in_all(every) if every else {}
-    found: list[tuple[Endpoint, Crossed, float, list[float]]] = []
+    found: list[Contrast] = []
     for endpoint in (*plan.endpoints, *plan.secondary) if seeds else ():
         one, other = (
             {seed: _by_task(endpoint, both[arm, seed]) for seed in sorted(seeds)}
@@ -335,14 +420,49 @@ def _contrast(
             lost = [[mean(arm[s][t] for t in tasks) for s in sorted(seeds)] for arm in (one, other)]
             # For other measures than drops `clean` is NaN, which is never enough.
             shares = [*map(_share, *lost)] if drop_is_defined(clean) else []
-            found.append((endpoint, crossed_mean(np.array(table), bound=bound), clean, shares))
-    adjusted = iter(holm([told.p for endpoint, told, *_ in found if endpoint in plan.endpoints]))
-    return [
-        Contrast(
-            first, second, e.name, told, next(adjusted) if e in plan.endpoints else nan, clean, won
+            told = crossed_mean(np.array(table), bound=bound)
+            p = told.p if endpoint in plan.endpoints else nan
+            unpaired, accuracy = _unpaired(endpoint, scores[first], scores[second])
+            found.append(
+                Contrast(first, second, endpoint.name, told, p, clean, shares, unpaired, accuracy)
+            )
+    return found
+
+
+def _unpaired(
+    endpoint: Endpoint, first: dict[int, Scores], second: dict[int, Scores]
+) -> tuple[Crossed | None, Crossed | None]:
+    """The contrast with all seeds of both arms, and of a drop the one of accuracy."""
+    every = {("first", s): one for s, one in first.items()}
+    every |= {("second", s): one for s, one in second.items()}
+    both = _scored_in_all(every)
+
+    def difference(measured: Endpoint, bound: float) -> Crossed | None:
+        by_key = {key: _by_task(measured, one) for key, one in both.items()}
+        tasks = sorted(set.intersection(*map(set, by_key.values())))
+        if not tasks:
+            return None
+        one, other = (
+            [[told[t] for t in tasks] for (arm, _), told in by_key.items() if arm == name]
+            for name in ("first", "second")
         )
-        for e, told, clean, won in found
-    ]  # fmt: skip
+        return crossed_difference(one, other, bound=bound)
+
+    if endpoint.measure != "drop":
+        return difference(endpoint, 1.0), None
+    return difference(endpoint, 2.0), difference(_passed(endpoint), 1.0)
+
+
+def _passed(endpoint: Endpoint) -> Endpoint:
+    """The share passed under the shifts of a drop."""
+    return msgspec.structs.replace(endpoint, measure="passed")
+
+
+def _accuracy(endpoint: Endpoint, by_seed: dict[int, Scores]) -> Crossed | None:
+    if endpoint.measure != "drop":
+        return None
+    passed = _passed(endpoint)
+    return _of_arm(passed, list(_table(passed, by_seed).values()))
 
 
 def _share(before: float, after: float) -> float:

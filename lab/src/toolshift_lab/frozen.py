@@ -31,6 +31,8 @@ class Frozen(msgspec.Struct, frozen=True):
         runs: the folders in which it was measured, by pool and a hash of what the study declared
             of the measurement, as "test 1a2b3c4d".
         episodes_sha256: of the episodes in each of these folders, not compressed.
+        last_in: the last commit that has the folder, of a stage that is no longer in the tree; ""
+            of one that is.
     """
 
     arm: str
@@ -42,6 +44,7 @@ class Frozen(msgspec.Struct, frozen=True):
     curves_sha256: str = ""
     runs: dict[str, str] = {}
     episodes_sha256: dict[str, str] = {}
+    last_in: str = ""
 
 
 class _Table(msgspec.Struct):

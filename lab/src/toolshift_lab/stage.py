@@ -84,6 +84,7 @@ class Stage:
         recipe: a hash of what the study declares of its training, without what the code does.
         probed: the pool, and a hash of what the study declares of its measurement.
         sha256: of the episodes, of a stage that is in the table; else "".
+        last_in: the last commit that has its folder, where the tree has it no more.
     """
 
     arm: Arm
@@ -96,6 +97,7 @@ class Stage:
     recipe: str
     probed: str
     sha256: str = ""
+    last_in: str = ""
 
     @property
     def trained(self) -> bool:
@@ -201,6 +203,19 @@ def _wait_for(parent: Stage, where: str) -> None:
         raise Waits(f"{where}: waits for {parent.arm.name}, seed {parent.seed}") from None
 
 
+def check_in_tree(stages: Sequence[Stage]) -> None:
+    """Refuses stages that were measured and left the tree: to make them again would hide those."""
+    gone = [each for each in stages if each.last_in]
+    if gone:
+        first = gone[0]
+        raise UsageError(
+            f"{len(gone)} stages were measured, and their episodes are in the repository's history "
+            f"alone, {first.arm.name}, seed {first.seed} among them: git checkout "
+            f"{first.last_in[:12]} -- {first.folder.parent} brings them back; --work with another "
+            "folder makes them again"
+        )
+
+
 def check_lineage(stages: Sequence[Stage]) -> None:
     """Checks that what starts from another stage started from that one, and not from a refit.
 
@@ -257,7 +272,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     run = kept.runs.get(probed, "") if kept else ""
     run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
     sha256 = kept.episodes_sha256.get(run, "") if kept else ""
-    return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed, sha256)
+    last_in = kept.last_in if kept and sha256 and not folder.exists() else ""
+    return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed, sha256, last_in)
 
 
 def _base_is_there(scale: str) -> bool:

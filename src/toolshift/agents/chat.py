@@ -88,7 +88,8 @@ class ChatAgent:
         protocol: `native` passes tools and reads tool calls; `text` writes the tools into the
             prompt and reads the calls from the text (`toolshift.lm.prompt`).
         layout: how the text protocol writes a tool.
-        temperature: None leaves it out, for models that refuse it.
+        temperature: None leaves it out, for models that refuse it; "default" is 0 for chat
+            completions, and none for dialects whose models take none.
         max_tokens: the most tokens of one reply, its reasoning included. A reply without a whole
             call that is cut off there is asked for once more with four times as many; cut off
             again, it is reported as truncated: the infrastructure failed.
@@ -123,7 +124,7 @@ class ChatAgent:
         *,
         protocol: Literal["native", "text"] = "native",
         layout: Layout = "description-first",
-        temperature: float | None = 0.0,
+        temperature: float | Literal["default"] | None = "default",
         max_tokens: int = 4096,
         timeout: float = 60.0,
         retries: int = 5,
@@ -169,7 +170,8 @@ class ChatAgent:
             self._address = httpx.URL(self._url)  # a text would be read again at each request
         except httpx.InvalidURL as wrong:
             raise UsageError(f"base url {self._place!r} is no address: {wrong}") from None
-        self._temperature, self._options = temperature, dict(options or {})
+        self._temperature = spoken.temperature if temperature == "default" else temperature
+        self._options = dict(options or {})
         self._max_tokens = max_tokens
         if ours := sorted(self._options.keys() & {*_written(spoken), "model", "stream"}):
             raise UsageError(f"the field `{ours[0]}` of a request is not for you to set")
@@ -254,7 +256,7 @@ class ChatAgent:
         settings = self._settings(room)
         if self.protocol == "text":
             return {**settings, "messages": self._write(turn, self.layout)}
-        messages = [_sendable(message) for message in turn.messages]
+        messages = [sendable(message) for message in turn.messages]
         return self._dialect.write(settings, Request(messages, list(turn.tools)))
 
     def _settings(self, room: int) -> Body:
@@ -392,6 +394,8 @@ class _Chat(AgentKind):
     forms = {
         "chat:MODEL": "a model behind an OpenAI-compatible endpoint",
         "responses:MODEL": "a model behind OpenAI's /v1/responses, or a server like it",
+        "anthropic:MODEL": "a model behind Anthropic's Messages",
+        "gemini:MODEL": "a model behind Google's generateContent",
     }
     takes = tuple(signature(ChatAgent).parameters)[1:]  # all but the model
 
@@ -431,7 +435,7 @@ def estimate(
     return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
 
 
-def _sendable(message: dict[str, Any]) -> dict[str, Any]:
+def sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Makes sure that the arguments of past calls are JSON.
 
     A model's broken JSON goes back to it quoted: servers that parse the history refuse it, and

@@ -20,6 +20,8 @@ DIALECTS: Registry[Dialect] = Registry(
     {
         "chat": "toolshift.dialects.chat:CHAT",
         "responses": "toolshift.dialects.responses:RESPONSES",
+        "anthropic": "toolshift.dialects.anthropic:ANTHROPIC",
+        "gemini": "toolshift.dialects.gemini:GEMINI",
     },
     "toolshift.dialects",
 )
@@ -74,7 +76,9 @@ def read_reply(given: object) -> Reply:
     if isinstance(given, Reply | str):
         return Reply.of(given)
     raw = _as_dict(given)
-    if not isinstance(raw, dict) or ("role" in raw and isinstance(raw.get("content"), str | None)):
+    if not isinstance(raw, dict):
+        return Reply.of(raw)
+    if raw.get("role") == "assistant" and isinstance(raw.get("content"), str | None):
         return Reply.of(raw)
     for dialect in DIALECTS.all().values():
         if dialect.recognises(raw):

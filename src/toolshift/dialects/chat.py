@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import jsonschema_rs
 import msgspec
 
+from toolshift.core.calls import is_json
 from toolshift.core.message import Usage
+from toolshift.core.tool import JSON
 from toolshift.dialects.chat_scope import functions_of, unshifted
 from toolshift.dialects.form import (
+    WIRE,
     Answer,
     Body,
     Dialect,
@@ -45,20 +51,15 @@ class _Said(msgspec.Struct):
     tool_calls: list[_Call] | None = None
 
 
-class _FunctionPiece(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
 class _Piece(msgspec.Struct):
     id: str | None = None
-    index: int | None = None
-    function: _FunctionPiece | None = None
+    index: int | str | None = None
+    function: _Function | None = None
 
 
 class _Delta(msgspec.Struct):
     role: str | None = None
-    tool_calls: list[_Piece] | None = None
+    tool_calls: list[_Piece | None] | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -96,6 +97,7 @@ class Chat:
     answers = "chat completion"
     path = "/chat/completions"
     home = "https://api.openai.com/v1"
+    temperature: float | None = 0.0
     variables: Variables = (("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 
     def takes(self, method: str, path: str) -> bool:
@@ -115,7 +117,7 @@ class Chat:
 
     def write(self, body: Body, request: Request) -> Body:
         """A request as `body`, with other messages, tools and choice."""
-        out = {**body, "messages": request.messages}
+        out = {**body, "messages": [_own(message) for message in request.messages]}
         out |= {"tools": [_lenient(tool) for tool in request.tools]} if request.tools else {}
         return out if request.choice is None else {**out, "tool_choice": request.choice}
 
@@ -140,6 +142,8 @@ class Chat:
         message = choices[0].get("message")
         if not isinstance(message, dict):
             raise ValueError("the first of its `choices` has no `message`")
+        if message.get("tool_calls"):
+            message = {**message, "tool_calls": told_apart(message["tool_calls"], body.get("id"))}
         reason = _REASONS.get(choices[0].get("finish_reason"), "")
         return Answer(message, body.get("usage"), reason)
 
@@ -192,6 +196,11 @@ class Chat:
 CHAT: Dialect = Chat()
 
 
+def _own(message: Message) -> Message:
+    """A message without what the codec of another dialect has left there."""
+    return {k: v for k, v in message.items() if k != WIRE} if WIRE in message else message
+
+
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
     """Strict schemas require every parameter; one with new optional ones is strict no more."""
     function = tool.get("function") or {}
@@ -213,6 +222,84 @@ def odd_tool(tools: Iterable[dict[str, Any]]) -> str:
 # -- streams -----------------------------------------------------------------------------------
 
 
+def told_apart(calls: Iterable[dict[str, Any]], seed: object) -> list[dict[str, Any]]:
+    """Calls with an id each: some servers give none, or the same one to several.
+
+    Args:
+        calls: of one message.
+        seed: what tells this message from others, such as its own id.
+    """
+    listed = list(calls)
+    often = Counter(call.get("id") for call in listed)
+    out = []
+    for place, call in enumerate(listed):
+        own = call.get("id")
+        if not own or often[own] > 1:
+            said = JSON.encode([seed, place, own, call.get("function")])
+            own = f"call_{blake2b(said, digest_size=8).hexdigest()}"
+        out.append(call if own == call.get("id") else {**call, "id": own})
+    return out
+
+
+@dataclass
+class _Growing:
+    """A call while it arrives.
+
+    Attributes:
+        doubtful: whether it began with the name of the call before it, which may only have been
+            said again.
+    """
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    beside: dict[str, Any] = field(default_factory=dict)
+    doubtful: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing can be added to its arguments."""
+        return self.arguments.rstrip().endswith("}") and is_json(self.arguments)
+
+    @property
+    def real(self) -> bool:
+        """Whether it is a call: some servers send empty pieces, and names once more."""
+        return bool(self.arguments or (self.name and not self.doubtful))
+
+    def is_followed(self, own: str, name: str, arguments: str) -> bool:
+        """Whether a piece with the same index begins another call.
+
+        An index tells calls apart; but some servers have one index for all calls, or none. Then a
+        new id does, or a name that comes after whole arguments.
+        """
+        if own and self.id and own != self.id:  # some make up an id for each piece
+            same = name in ("", self.name) and bool(self.arguments) and not self.whole
+            goes_on = same and not arguments.lstrip().startswith("{")
+            return not goes_on and (bool(name) or self.whole)
+        if own and own == self.id:  # some say all of it again, and some have one id for all
+            again = name == self.name and arguments == self.arguments
+            return bool(name and arguments) and self.whole and not again
+        if not name:
+            return False
+        unfinished = bool(self.arguments or self.id or not self.name)
+        return self.whole or (not unfinished and name != self.name)
+
+    def add(self, own: str, name: str, arguments: str, beside: dict[str, Any]) -> None:
+        """Takes a piece in; a name is there once, though some servers repeat it."""
+        self.id = self.id or own
+        if name != self.name:
+            self.name += name
+        if not (own and own == self.id and self.whole and arguments == self.arguments):
+            self.arguments += arguments
+        self.beside = _grown(self.beside, beside)
+
+    def as_call(self) -> dict[str, Any]:
+        """The call as it stands in a message."""
+        function = {"name": self.name, "arguments": self.arguments}
+        return {"id": self.id, "type": "function", **self.beside, "function": function}
+
+
 class ChatStream:
     """A streamed completion while it arrives.
 
@@ -227,7 +314,9 @@ class ChatStream:
         self._finish_reason: str | None = None
         self._named = bool(head)
         self._said: dict[str, Any] = {"role": "assistant"}
-        self._calls: dict[int, dict[str, Any]] = {}
+        self._id: Any = None
+        self._calls: list[_Growing] = []
+        self._latest: dict[int, _Growing] = {}
 
     def add(self, event: str, data: str) -> list[bytes]:
         """Takes a chunk in; gives those that may go on now.
@@ -238,9 +327,9 @@ class ChatStream:
             self.whole = True
             return []
         chunk = read_data(data)
+        if told := _error_in(event, chunk):
+            raise ToldError(told)
         msgspec.convert(chunk, _Completion)
-        if chunk.get("error") and not chunk.get("choices"):
-            raise ToldError(chunk["error"])
         return [frame(going) for going in self._add(chunk)]
 
     def _add(self, chunk: Body) -> list[Body]:
@@ -249,47 +338,69 @@ class ChatStream:
             self._head = {k: v for k, v in chunk.items() if k not in ("choices", "usage")}
             self._named = bool(chunk.get("choices"))
             going += [_opening(self._head)] if self._named else []
+        self._id = self._id or chunk.get("id")
         self._usage = chunk.get("usage") or self._usage
         passing = []
         for choice in chunk.get("choices") or ():
-            delta = dict(choice.get("delta") or {})
+            delta = dict(choice.get("delta") or self._at_once(choice))
             self._add_text("role", delta.pop("role", None))
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
             for piece in delta.pop("tool_calls", None) or ():
-                self._add_call(piece)
+                self._add_call(piece or {})
             for key, value in delta.items():
                 self._add_text(key, value)
             if any(delta.values()):
-                passing.append({**choice, "delta": delta, "finish_reason": None})
+                rest = {key: value for key, value in choice.items() if key != "message"}
+                passing.append({**rest, "delta": delta, "finish_reason": None})
         self.whole = self.whole or bool(self._finish_reason)
         if passing:
             going.append({**chunk, "choices": passing, "usage": None, **self._head})
         return going
 
+    def _at_once(self, choice: dict[str, Any]) -> dict[str, Any]:
+        """A whole message in the place of its pieces; others say there again what has come."""
+        fresh = "delta" not in choice and not self._calls and self._said.keys() == {"role"}
+        return choice.get("message") or {} if fresh else {}
+
     def _add_text(self, key: str, value: Any) -> None:
-        before = self._said.get(key)
-        together = key != "role" and isinstance(before, str) and isinstance(value, str)
-        if together:
-            self._said[key] = before + value
-        elif value is not None:
-            self._said[key] = value
+        if value is not None:
+            before = None if key == "role" else self._said.get(key)
+            self._said[key] = _grown(before, value)
 
     def _add_call(self, piece: dict[str, Any]) -> None:
-        place = piece.get("index")
-        index = place if isinstance(place, int) else len(self._calls)
-        call = self._calls.setdefault(
-            index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-        )
-        call["id"] = piece.get("id") or call["id"]
         function = piece.get("function") or {}
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
+        own, name = piece.get("id") or "", function.get("name") or ""
+        given = function.get("arguments")
+        arguments = given if isinstance(given, str) else JSON.encode(given).decode()
+        arguments = "" if given is None else arguments
+        beside = {k: v for k, v in piece.items() if k not in ("index", "id", "type", "function")}
+        if not (own or name or arguments or beside):
+            return
+        index = _index_of(piece)
+        call = self._find(index, own, name)
+        if call is None or call.is_followed(own, name, arguments):
+            again = call is not None and name == call.name and not (own and own != call.id)
+            place = len(self._calls) if index is None else index
+            call = _Growing(place, doubtful=again)
+            self._calls.append(call)
+        self._latest[call.index] = call
+        call.add(own, name, arguments, beside)
+
+    def _find(self, index: int | None, own: str, name: str) -> _Growing | None:
+        """The call that a piece may go on with; None where it begins one for sure."""
+        if index is not None and (index in self._latest or name):
+            return self._latest.get(index)
+        known = (call for call in reversed(self._calls) if own and call.id == own)
+        last = self._calls[-1] if self._calls else None
+        counts_pieces = index is not None and (own or (last is not None and last.whole))
+        return next(known, None if counts_pieces else last)
 
     @property
     def answer(self) -> Answer:
         """The message so far."""
         said = {"content": None, **self._said}
-        calls = [self._calls[index] for index in sorted(self._calls)]
+        found = sorted((c for c in self._calls if c.real), key=lambda call: call.index)
+        calls = told_apart((call.as_call() for call in found), self._id)
         message = {**said, "tool_calls": calls} if calls else said
         return Answer(message, self._usage, _REASONS.get(self._finish_reason, ""))
 
@@ -317,3 +428,37 @@ def _opening(head: Body) -> Body:
 
 def _one(base: Body, delta: dict[str, Any], reason: str | None) -> Body:
     return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def _grown(before: Any, piece: Any) -> Any:
+    """What has come of a field, with a further piece of it."""
+    if isinstance(before, str) and isinstance(piece, str):
+        return before + piece
+    if isinstance(before, list) and isinstance(piece, list):
+        return [*before, *piece]
+    if isinstance(before, dict) and isinstance(piece, dict):
+        return {**before, **{key: _grown(before.get(key), value) for key, value in piece.items()}}
+    return before if piece is None else piece
+
+
+def _index_of(piece: dict[str, Any]) -> int | None:
+    """The place that a piece names; some servers write it as a text, and some leave it out."""
+    index = piece.get("index")
+    if isinstance(index, str):
+        return int(index) if index.isdecimal() else None
+    return index if isinstance(index, int) else None
+
+
+def _error_in(event: str, chunk: Body) -> Any:
+    """The error that a chunk tells of; None where it tells of none."""
+    if chunk.get("error"):
+        return chunk["error"]
+    if event == "error" or chunk.get("object") == "error":
+        return chunk
+    choices = chunk.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict) and (
+            choice.get("error") or choice.get("finish_reason") == "error"
+        ):
+            return choice.get("error") or {"message": "the model's server ended the stream"}
+    return None

@@ -127,6 +127,7 @@ class Dialect(Protocol):
         answers: what its answers are called, as in "the model's answer is no chat completion".
         path: what stands behind the version in the address of a request.
         home: the vendor's own address, where no other is given; with its version.
+        temperature: at which a model is measured where none is asked for; None leaves it out.
         variables: of the environment, for the base address and the key; the first found counts.
     """
 
@@ -134,6 +135,7 @@ class Dialect(Protocol):
     answers: str
     path: str
     home: str
+    temperature: float | None
     variables: Variables
 
     # -- as a server is asked ------------------------------------------------------------------

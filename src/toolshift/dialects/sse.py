@@ -30,10 +30,10 @@ async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
         elif line.startswith("event:"):
             name = line[6:].strip()
         elif not line.strip():
-            if data:
+            if any(data):  # an event without a text only keeps the connection alive
                 yield Event(name, "\n".join(data))
             name, data = "", []
-    if data:  # some servers end a stream without the empty line
+    if any(data):  # some servers end a stream without the empty line
         yield Event(name, "\n".join(data))
 
 

@@ -40,6 +40,7 @@ from toolshift_lab.plots import accuracy_by_shift, endpoints_by_arm
 from toolshift_lab.stage import (
     Stage,
     Waits,
+    check_in_tree,
     chosen_arms,
     run,
     scenes_of,
@@ -347,6 +348,7 @@ def _run(options: ReproduceOptions, out: Path, scale: str) -> Findings | None:
     everything = stages(study, scale, most, options.work, pool=pool)
     todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
     changes = _threads(options)
+    check_in_tree(todo)
     if pool == "test" and not options.only_page and not _planned(todo, out):
         return None
     if pool == "test":

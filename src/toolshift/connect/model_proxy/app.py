@@ -6,6 +6,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -161,7 +162,7 @@ class ModelProxy:
         if exchange is None:
             self.toolless += 1  # written anew: of a key that is there twice, one has been read
             return await self._forward(request, JSON.encode(body))
-        url, headers = self._url(request), self._headers(request)
+        url, headers = self._url(request), self._headers(request, exchange.dialect)
         try:
             if exchange.asked.stream:
                 return await self._streamed(exchange, url, headers)
@@ -179,7 +180,10 @@ class ModelProxy:
         if not _VERSION.fullmatch(version) or any(unquote(step) in (".", "..") for step in steps):
             return _refusal(404, "the addresses of this server begin with /v1/")
         encoding = request.headers.get("content-encoding")
-        headers = self._headers(request) | ({"content-encoding": encoding} if encoding else {})
+        dialect = dialect_of(request.method, _path(request)) or CHAT
+        headers = self._headers(request, dialect) | (
+            {"content-encoding": encoding} if encoding else {}
+        )
         try:
             sent = self._client.build_request(
                 request.method, self._url(request), content=raw, headers=headers
@@ -312,15 +316,27 @@ class ModelProxy:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _headers(self, request: Request) -> dict[str, str]:
+    def _headers(self, request: Request, dialect: Dialect) -> dict[str, str]:
+        """With a key, all in which clients send theirs is left out: it was for this server."""
         sent = {name: value for name, value in request.headers.items() if name not in _HOP}
-        return sent | {"authorization": f"Bearer {self._key}"} if self._key else sent
+        if not self._key:
+            return sent
+        kept = {name: value for name, value in sent.items() if name not in _of_keys()}
+        named = dialect.headers(self._key).items()
+        return kept | {name: value for name, value in named if name in _of_keys()}
 
     def _note(self, exchange: Exchange, status: int) -> None:
         shifts = [f"{one.shift}:{one.severity}" for one in self.how.stack]
         self.requests += 1
         self.idle.update(exchange.conversation.idle)
         self.write({"shifts": shifts, "seed": self.how.seed, "status": status, **exchange.record()})
+
+
+@cache
+def _of_keys() -> frozenset[str]:
+    """The headers in which the dialects send a key."""
+    named = (one.headers("a-key").items() for one in DIALECTS.all().values())
+    return frozenset(name for each in named for name, value in each if "a-key" in value)
 
 
 class _Endpoint:

@@ -26,6 +26,7 @@ import msgspec
 from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
+from toolshift.dialects.form import WIRE
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
 from toolshift.shifts.watching import unchanged
@@ -64,11 +65,13 @@ class Round:
         message: as the model spoke it.
         carried: the calls that the agent is to make, under its own names; by their place.
         answers: by a call's id, what a layer has answered to it.
+        failed: the ids of those calls whose answer is an error.
     """
 
     message: Message
     carried: tuple[Call, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
+    failed: frozenset[str] = frozenset()
 
     @property
     def hidden(self) -> bool:
@@ -79,7 +82,7 @@ class Round:
     def heard(self) -> list[Message]:
         """The messages that answer the calls which a layer answered."""
         return [
-            {"role": "tool", "tool_call_id": name, "content": text}
+            {"role": "tool", "tool_call_id": name, "content": text, **_marked(name in self.failed)}
             for name, text in self.answers.items()
         ]
 
@@ -146,12 +149,17 @@ def _key(history: Sequence[Message], given: Message) -> str:
     users = (m for m in history if m.get("role") == "user")
     place = sum(m.get("role") == "assistant" for m in history)
     calls = [
-        (call.get("id"), function.get("name"), _canonical(function))
+        (_id_of(call), function.get("name"), _canonical(function))
         for call in given.get("tool_calls") or ()
         for function in (call.get("function") or {},)
     ]
     parts = [next(users, {}).get("content"), place, text_of(given) or "", calls]
     return blake2b(JSON.encode(parts), digest_size=16).hexdigest()
+
+
+def _id_of(call: Call) -> Any:
+    """The id of a call; None where its dialect has made one up, for that is another each time."""
+    return None if (call.get(WIRE) or {}).get("unnamed") else call.get("id")
 
 
 def _canonical(function: dict[str, Any]) -> Any:
@@ -193,6 +201,8 @@ class Conversation:
             if message.get("role") == "tool":
                 call = spoken.get(str(message.get("tool_call_id")))
                 shown.append(self._reported(message, call) if call else message)
+                if call and call.get("id") != message.get("tool_call_id"):  # ids of ours differ
+                    shown[-1] = {**shown[-1], "tool_call_id": call.get("id")}
                 if call and "name" in message:  # some clients repeat there whose result it is
                     shown[-1] = {**shown[-1], "name": (call.get("function") or {}).get("name")}
             elif message.get("tool_calls") or message.get("role") == "assistant":
@@ -203,14 +213,15 @@ class Conversation:
 
     def carry(self, message: Message) -> Round:
         """Carries the calls of a model's message inward."""
-        carried, answers = [], {}
+        carried, answers, failed = [], {}, set[str]()
         for call in message.get("tool_calls") or ():
             found = self._carry(call)
-            if isinstance(found, str):
-                answers[str(call.get("id"))] = found
+            if isinstance(found, Result):
+                answers[str(call.get("id"))] = show(found)
+                failed |= set() if found.ok else {str(call.get("id"))}
             else:
                 carried.append(found)
-        return Round(message, tuple(carried), answers)
+        return Round(message, tuple(carried), answers, frozenset(failed))
 
     def spoken_name(self, name: str) -> str:
         """The name that the model is shown for a tool of the agent's."""
@@ -218,7 +229,7 @@ class Conversation:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _carry(self, call: Call) -> Call | str:
+    def _carry(self, call: Call) -> Call | Result:
         function = call.get("function")
         if not isinstance(function, dict):
             return call  # a call of another kind, which no layer knows
@@ -235,7 +246,7 @@ class Conversation:
             if wanted.arguments == arguments or arguments is None:
                 inner = function.get("arguments") or "{}"
             return {**call, "function": {**function, "name": wanted.name, "arguments": inner}}
-        return show(spoken.result)
+        return spoken.result
 
     def _spoken(
         self, history: Sequence[Message], given: Message, spoken: dict[str, Call]
@@ -243,15 +254,22 @@ class Conversation:
         """A message of the assistant as the model spoke it, with what the agent never saw."""
         turn = self._said.find(history, given)
         if turn is None or turn.tools_id != self.tools_id:
-            calls = [self._call_outward(call) for call in given.get("tool_calls") or ()]
-            spoken.update({str(call.get("id")): call for call in calls})
-            return [{**given, "tool_calls": calls} if calls else given]
+            outward = [self._call_outward(call) for call in given.get("tool_calls") or ()]
+            spoken.update({str(call.get("id")): call for call in outward})
+            return [{**given, "tool_calls": outward} if outward else given]
         shown: list[Message] = []
         for each in turn.rounds:
             self.carry(each.message)  # for what the layers remember of it
             shown += [each.message, *each.heard]
-        last = turn.rounds[-1].message.get("tool_calls") or ()
-        spoken.update({str(call.get("id")): call for call in last})
+        last = turn.rounds[-1]
+        truly = {call.get("id"): call for call in last.message.get("tool_calls") or ()}
+        pairs = zip(given.get("tool_calls") or (), last.carried, strict=True)
+        calls = [(now, truly[then.get("id")]) for now, then in pairs]
+        if len(turn.rounds) == 1 and not last.answers:  # the agent has it whole: marks and all
+            calls = [(now, {**then, **now, **_function_of(then)}) for now, then in calls]
+            listed = {"tool_calls": [then for _, then in calls]} if calls else {}
+            shown = [{**last.message, **given, **listed}]
+        spoken.update({str(now.get("id")): then for now, then in calls})
         return shown
 
     def _call_outward(self, call: Call) -> Call:
@@ -277,7 +295,7 @@ class Conversation:
         arguments = arguments_of(function)
         if text is None or arguments is None:
             return message
-        told = self._agent.reported = read_result(text)
+        told = self._agent.reported = read_result(text, _is_failed(message))
         try:
             result = self._live.call(function.get("name", ""), arguments).result
         except Wanted:  # a layer has more to ask of the agent, who cannot be asked from here
@@ -288,7 +306,20 @@ class Conversation:
             return message
         shown = show(result)
         self.changed.append({"call": str(call.get("id")), "was": text, "shown": shown})
-        return {**message, "content": shown}
+        return {**message, "content": shown, **_marked(not result.ok, message.get(WIRE))}
+
+
+def _function_of(call: Call) -> Call:
+    return {"function": call["function"]} if "function" in call else {}
+
+
+def _marked(failed: bool, wire: dict[str, Any] | None = None) -> Message:
+    """The mark of a result that failed, for dialects that say it beside the text."""
+    return {WIRE: {**(wire or {}), "failed": failed}} if wire or failed else {}
+
+
+def _is_failed(message: Message) -> bool:
+    return bool((message.get(WIRE) or {}).get("failed"))
 
 
 def _without_heard(shown: Sequence[Message]) -> int:
@@ -318,11 +349,11 @@ def arguments_of(function: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def read_result(text: str) -> Result:
-    """A reported text as a result: JSON where it is that, and failed where it says so."""
+def read_result(text: str, failed: bool = False) -> Result:
+    """A reported text as a result: JSON where it is that, and failed where that is said."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return Result(not text.lstrip().lower().startswith("error"), text)
-    failed = isinstance(data, dict) and bool(data.get("error"))
+        return Result(not (failed or text.lstrip().lower().startswith("error")), text)
+    failed = failed or (isinstance(data, dict) and bool(data.get("error")))
     return Result(not failed, data)

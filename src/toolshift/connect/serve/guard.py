@@ -82,11 +82,17 @@ class Guard:
         return name in self.hosts and (not is_loopback(name) or _port(origin) == _port(called))
 
 
+_OF_KEYS = ("x-api-key", "x-goog-api-key")
+"""Headers in which clients of Anthropic and of Google send a key."""
+
+
 def bears(headers: Headers, token: str) -> bool:
     """Whether a request bears a token."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    same = secrets.compare_digest(given.strip().encode(), token.encode())
-    return bool(token) and scheme.lower() == "bearer" and same
+    sent = [given.strip()] if scheme.lower() == "bearer" else []
+    sent += [headers[name] for name in _OF_KEYS if name in headers]
+    same = [secrets.compare_digest(one.encode(), token.encode()) for one in sent]
+    return bool(token) and any(same)
 
 
 def _host(address: str) -> str:

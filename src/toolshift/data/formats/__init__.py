@@ -17,6 +17,8 @@ from toolshift.data.conversation import Conversation, Format, RowFault
 FORMATS: Registry[Format] = Registry(
     "format",
     {
+        "anthropic": "toolshift.data.formats.of_dialects:ANTHROPIC_ROWS",
+        "gemini": "toolshift.data.formats.of_dialects:GEMINI_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
         "responses": "toolshift.data.formats.responses:RESPONSES_ROWS",
         "hermes": "toolshift.data.formats.hermes:HERMES",

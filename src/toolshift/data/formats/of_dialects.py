@@ -1,0 +1,104 @@
+"""Rows that are requests in a dialect of models: Anthropic's blocks, and others of their kind.
+
+The dialect's codec reads a row in the form of chat completions, and the format of OpenAI does the
+rest. What stands beside texts, calls and results (thoughts with their seals, pictures, marks of a
+cache) goes back as it was; no trainer learns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolshift.data.conversation import Conversation, Row, RowFault, portable, with_ids
+from toolshift.data.formats.openai import OPENAI
+from toolshift.dialects import DIALECTS
+from toolshift.dialects.form import Dialect, Request
+
+
+class DialectRows:
+    """The format of rows that are requests in a dialect.
+
+    Args:
+        name: of the dialect, and of the format.
+        holds: whether a row is of it, by what is in it.
+    """
+
+    def __init__(self, name: str, holds: Callable[[Mapping[str, Any]], bool]) -> None:
+        self.name, self._holds = name, holds
+
+    def recognises(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is of this format, by what is in it."""
+        return self._holds(row)
+
+    def read(self, row: Mapping[str, Any]) -> Conversation:
+        """The conversation of a row."""
+        return OPENAI.read(_as_chat(self._request(row)))
+
+    def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
+        """A row of a conversation; in one that is given, all else stays as it was."""
+        if row is None:
+            written = OPENAI.write(portable(conversation), None)
+            return self._dialect.write({}, Request(written["messages"], written["tools"]))
+        asked = self._request(row)
+        linked = Conversation(conversation.tools, with_ids(conversation.messages))
+        written = OPENAI.write(linked, _as_chat(asked))
+        choice = written.get("tool_choice")
+        request = Request(written["messages"], written["tools"], choice, asked.stream)
+        return self._dialect.write(dict(row), request)
+
+    @property
+    def _dialect(self) -> Dialect:
+        return DIALECTS.find(self.name)
+
+    def _request(self, row: Mapping[str, Any]) -> Request:
+        if wrong := self._dialect.unshifted(_settings_aside(row), ""):
+            raise RowFault(f"it holds {wrong}, which is not read")
+        return self._dialect.read(dict(row))
+
+
+def _as_chat(asked: Request) -> Row:
+    choice = {} if asked.choice is None else {"tool_choice": asked.choice}
+    return {"messages": asked.messages, "tools": asked.tools, **choice}
+
+
+_CONVERSATION = frozenset(
+    (
+        "messages", "system", "tools", "tool_choice",
+        "contents", "systemInstruction", "system_instruction", "toolConfig", "tool_config",
+    )
+)  # fmt: skip
+
+
+def _settings_aside(row: Mapping[str, Any]) -> Row:
+    """A row without the columns of a data set, which are no part of a request."""
+    return {name: value for name, value in row.items() if name in _CONVERSATION}
+
+
+def _has_blocks(row: Mapping[str, Any]) -> bool:
+    """Whether a row has calls or results in blocks, or tools and a system as requests have them."""
+    said = row.get("messages")
+    if not isinstance(said, list):
+        return False
+    contents = [each.get("content") for each in said if isinstance(each, Mapping)]
+    blocks = [b for c in contents if isinstance(c, list) for b in c if isinstance(b, Mapping)]
+    if any(block.get("type") in ("tool_use", "tool_result") for block in blocks):
+        return True
+    tools = row.get("tools")
+    theirs = isinstance(tools, list) and any(
+        isinstance(tool, Mapping) and "input_schema" in tool for tool in tools
+    )
+    spoken = any(isinstance(each, Mapping) and "tool_calls" in each for each in said)
+    return theirs and "system" in row and not spoken
+
+
+def _has_parts(row: Mapping[str, Any]) -> bool:
+    """Whether a row has contents of parts, as Gemini's requests and its tuning data have them."""
+    contents = row.get("contents")
+    return isinstance(contents, list) and any(
+        isinstance(each, Mapping) and isinstance(each.get("parts"), list) for each in contents
+    )
+
+
+ANTHROPIC_ROWS = DialectRows("anthropic", _has_blocks)
+GEMINI_ROWS = DialectRows("gemini", _has_parts)

@@ -1,0 +1,78 @@
+"""`anthropic:MODEL` against a server as strict as the provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from strict_messages import StrictMessages, serving
+
+import toolshift
+from toolshift.agents.catalog import make_agent
+from toolshift.agents.chat import ChatAgent
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import converse
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.runs.cell import build
+from toolshift.runs.suite import read_task
+
+
+def oracle_of(task: str, shifts: str = "") -> list[dict[str, Any]]:
+    """The calls of the oracle in a scene, as blocks."""
+    episode = Episode(build(read_task(task, shifts, 0)))
+    make_agent("oracle").play(episode)  # type: ignore[union-attr]
+    blocks = []
+    for step in episode.steps:
+        name, given = {"answer": ("final_answer", {"answer": step.said})}.get(
+            step.kind, (step.name, step.given)
+        )
+        blocks.append({"type": "tool_use", "name": name, "input": given})
+    return blocks
+
+
+@pytest.mark.parametrize("shifts", ["", "identity_erasure:2", "redirect:2"])
+def test_thoughts_and_signatures_go_back(shifts: str) -> None:
+    task = "poi/booking/0"
+    calls = oracle_of(task, shifts)
+
+    def script(body: dict[str, Any]) -> list[dict[str, Any]]:
+        turn = sum(message["role"] == "assistant" for message in body["messages"])
+        thought = {
+            "type": "thinking",
+            "thinking": "" if turn % 2 else "Hm.",
+            "signature": f"s{turn}",
+        }
+        sealed = {"type": "redacted_thinking", "data": f"d{turn}"}
+        return [thought, sealed, {"type": "text", "text": "I look."}, calls[turn]]
+
+    mind = StrictMessages(script)
+    with serving(mind) as address:
+        agent = ChatAgent("claude", address, "a-key-of-length-16", dialect="anthropic")
+        episode = Episode(build(read_task(task, shifts, 0)))
+        converse(agent, episode)
+    assert mind.refused == []
+    assert grade(episode).passed
+    assert len(mind.requests) == len(calls)
+    assert episode.usage.cached_tokens == 50 * len(calls)
+
+
+def test_a_refused_field_is_named_and_can_be_left_out(tmp_path: Path) -> None:
+    mind = StrictMessages(lambda body: [{"type": "text", "text": "Done."}])
+    with serving(mind) as address:
+        odd = ChatAgent("claude", address, "a-key-of-length-16", dialect="anthropic",
+                        options={"top_secret": 1})  # fmt: skip
+        with pytest.raises(UsageError, match="--unset top_secret"):
+            converse(odd, Episode(build(read_task("poi/hours/0", "", 0))))
+
+
+def test_a_run_by_its_spec(tmp_path: Path) -> None:
+    mind = StrictMessages(lambda body: [{"type": "text", "text": "Done."}])
+    with serving(mind) as address:
+        made = toolshift.evaluate(
+            ["anthropic:claude"], worlds=["poi"], kinds=["hours"], tasks=1, shifts=(),
+            placebo=False, out=tmp_path / "run", base_url=address, api_key="a-key-of-length-16",
+        )  # fmt: skip
+    assert mind.refused == []
+    assert made.summary()
