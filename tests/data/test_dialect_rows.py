@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from toolshift.cli import toolshift
 
+from toolshift.cli import toolshift
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import FORMATS, recognised
 
