@@ -276,7 +276,7 @@ def test_what_cannot_be_done_is_refused_and_said() -> None:
             got = httpx.post(f"{url}/chat/completions", json=body)
             assert got.status_code == 400
             assert "--allow-traps-that-write" in got.json()["error"]["message"]
-            assert httpx.post(f"{url}/responses", json={}).status_code == 501
+            assert httpx.post(f"{url}/responses/r1", json={}).status_code == 501
             assert httpx.post(f"{url}/chat/completions", content=b"{").status_code == 400
             many = httpx.post(f"{url}/chat/completions", json=body | {"n": 2})
             assert many.status_code == 501
@@ -747,5 +747,5 @@ def test_what_was_really_done_is_no_error_of_a_layer(shift: str) -> None:
         {"role": "tool", "tool_call_id": "1", "content": '{"done": "yes"}'},
     ]
     toolbox, scene = prepare(tools, ShiftOptions(read_stack(shift), needed=(function["name"],)))
-    shown = Conversation(scene, toolbox, Said()).show(history)
+    shown = Conversation(scene, toolbox, Said()).show(history)[0]
     assert json.loads(shown[-1]["content"]) == {"done": "yes"}

@@ -146,7 +146,8 @@ def odd_call(**changed: Any) -> dict[str, Any]:
 PATHS = [
     ("POST", path)
     for path in (
-        "/v1/messages", "/v1/messages?beta=true", "/v1/messages/count_tokens", "/v1/responses",
+        "/v1/messages", "/v1/messages?beta=true", "/v1/messages/count_tokens", "/v1/responses/r1",
+        "/v1/responses/compact", "/v1/responses/",
         "/v1/completions", "/v1/embeddings", "/v1/batches", "/v1/threads/t1/runs", "/v1/assistants",
         "/v1/chat/completions/", "/v1//chat/completions", "//v1/chat/completions",
         "/v1/chat//completions", "/v1/./chat/completions", "/v1/x/../chat/completions",

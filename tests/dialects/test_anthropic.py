@@ -144,7 +144,7 @@ def test_an_answer_goes_back_in_the_next_request_as_it_came(blocks: Any, results
     body = {"type": "message", "role": "assistant", "content": blocks, "stop_reason": "end_turn"}
     answer = ANTHROPIC.read_answer(body)
     assert answer is not None
-    assert ANTHROPIC.write_answer(body, answer.message, None, False) == body
+    assert ANTHROPIC.write_answer(body, answer.message, None, False, {}) == body
     reply = Reply.of(answer.message)
     kept = json.loads(json.dumps(reply.extra))
     message = {**answer.message, **kept}
@@ -158,7 +158,7 @@ def test_a_stream_is_the_answer_in_pieces(blocks: Any, data: st.DataObject) -> N
         one.pop("cache_control", None)
         if one["type"] == "tool_use":
             one["id"] = f"toolu_{place}"
-    stream, frames = ANTHROPIC.stream(), []
+    stream, frames = ANTHROPIC.stream({}), []
     for event in streamed(blocks, data):
         frames += stream.add("", json.dumps(event))
     assert stream.whole

@@ -276,7 +276,7 @@ def test_an_answer_is_written_back_as_it_was_read(parts: list[Any], more: Any) -
     answer = GEMINI.read_answer(body)
     assert answer is not None
     assert GEMINI.recognises(body)
-    written = GEMINI.write_answer(body, answer.message, answer.usage, cut=False)
+    written = GEMINI.write_answer(body, answer.message, answer.usage, cut=False, asked={})
     assert json.dumps(written) == json.dumps(body)
     calls = [call["function"]["name"] for call in answer.message.get("tool_calls") or ()]
     assert calls == [part["functionCall"]["name"] for part in parts if "functionCall" in part]

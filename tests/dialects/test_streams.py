@@ -119,7 +119,7 @@ async def _is_whole(dialect: str, raw: bytes) -> bool:
     async def at_once() -> AsyncIterator[bytes]:
         yield raw
 
-    stream = DIALECTS.find(dialect).stream()
+    stream = DIALECTS.find(dialect).stream({})
     try:
         async for event in events(at_once()):
             list(stream.add(event.name, event.data))

@@ -41,6 +41,7 @@ KINDS: Registry[Any] = Registry(
     {
         "oracle": "toolshift.episode.oracle:OracleAgent",
         "chat:": "toolshift.agents.chat:KIND",
+        "responses:": "toolshift.agents.chat:KIND",
         "anthropic:": "toolshift.agents.chat:KIND",
         "gemini:": "toolshift.agents.chat:KIND",
         "litellm:": "toolshift.agents.litellm:KIND",

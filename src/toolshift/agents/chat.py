@@ -56,7 +56,7 @@ _REAL_KEY = 16
 # Cautious on purpose: English JSON has about four bytes a token, codes and names fewer.
 _BYTES_PER_TOKEN = 3
 
-_LIMITS = ("max_tokens", "max_completion_tokens")
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _TRUNCATED = "truncated: "
 
 _log = logging.getLogger(__name__)
@@ -397,6 +397,7 @@ class ChatAgent:
 class _Chat(AgentKind):
     forms = {
         "chat:MODEL": "a model behind an OpenAI-compatible endpoint",
+        "responses:MODEL": "a model behind OpenAI's /v1/responses, or a server like it",
         "anthropic:MODEL": "a model behind Anthropic's Messages",
         "gemini:MODEL": "a model behind Google's generateContent",
     }
@@ -416,14 +417,14 @@ KIND = _Chat()
 
 
 def _model_of(spec: str) -> str:
-    model = spec.partition(":")[2]
+    dialect, _, model = spec.partition(":")
     if not model:
-        raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+        raise UsageError(f"{dialect}: needs the name of a model, as in {dialect}:gpt-5.4-mini")
     name, _, rest = model.partition(",")
     if "=" in rest:  # as a `local:` agent has it; else it is part of a name, and OpenAI is asked
         raise UsageError(
-            f"chat:{name} takes no settings behind a comma ({rest}): they are options, such as "
-            f"--base-url URL, in Python base_url=URL"
+            f"{dialect}:{name} takes no settings behind a comma ({rest}): they are options, such "
+            f"as --base-url URL, in Python base_url=URL"
         )
     return model
 

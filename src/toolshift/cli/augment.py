@@ -61,9 +61,10 @@ class AugmentOptions:
 def augment(options: AugmentOptions) -> None:
     """Shift a share of your tool-use conversations, as training data that holds when tools change.
 
-    IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, ShareGPT, Hermes,
-    xLAM, ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
-    beside the output says what was changed. After an interruption, the same command resumes.
+    IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, Responses,
+    Anthropic, Gemini, ShareGPT, Hermes, xLAM, ToolACE or Agent Data Protocol rows. Rows that are
+    not shifted stay the same bytes. A card beside the output says what was changed. After an
+    interruption, the same command resumes.
     Where no row is shifted nothing is written: exit code 2, with the reasons.
 
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl

@@ -23,6 +23,7 @@ from toolshift.core.files import hold
 from toolshift.core.names import unknown
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
+from toolshift.dialects import DIALECTS
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
     CLEAN,
@@ -228,7 +229,7 @@ _OWN = (
 
 def _check_chat_options(left: dict[str, Any], agent: Any) -> None:
     """Arguments of `ChatAgent` are for such agents; anything else is a slip of the pen."""
-    if left and not (isinstance(agent, str) and agent.startswith("chat:")):
+    if left and not (isinstance(agent, str) and agent.partition(":")[0] in DIALECTS.names()):
         known = (*SELECTION, *_OWN)
         raise UsageError(unknown("argument of the marker toolshift", next(iter(left)), known))
 

@@ -36,6 +36,7 @@ from toolshift.data.conversation import told as said_in
 from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.formats.adp import ADP_ROWS, without_tools
+from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
@@ -307,6 +308,8 @@ def _further(row: Row, form: Format) -> Row:
     known = {"messages", "tools", "conversations", "system", "query", "answers", "content"}
     if form is ADP_ROWS:
         row = without_tools(row)
+    if form is RESPONSES_ROWS:
+        row = without_items(row)
     return {key: value for key, value in row.items() if key not in known}
 
 

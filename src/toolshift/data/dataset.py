@@ -38,8 +38,9 @@ def augment(
 ) -> Rows:
     """Shifts a share of tool-use conversations, as `toolshift augment` does with a file.
 
-    Rows are recognised by what is in them: OpenAI or TRL messages, ShareGPT, Hermes, xLAM,
-    ToolACE, the Agent Data Protocol. The data is read twice if distractors are among the shifts.
+    Rows are recognised by what is in them: OpenAI or TRL messages, Responses, ShareGPT, Hermes,
+    xLAM, ToolACE, the Agent Data Protocol. The data is read twice if distractors are among the
+    shifts.
 
     Args:
         dataset: a `datasets.Dataset`, also a streaming one, or any iterable of rows that can be

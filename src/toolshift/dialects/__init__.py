@@ -19,6 +19,7 @@ DIALECTS: Registry[Dialect] = Registry(
     "dialect",
     {
         "chat": "toolshift.dialects.chat:CHAT",
+        "responses": "toolshift.dialects.responses:RESPONSES",
         "anthropic": "toolshift.dialects.anthropic:ANTHROPIC",
         "gemini": "toolshift.dialects.gemini:GEMINI",
     },

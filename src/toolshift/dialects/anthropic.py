@@ -123,14 +123,16 @@ class Anthropic:
         (message,) = _read_message({"role": "assistant", "content": content}, 0)
         return Answer(message, body.get("usage"), _REASONS.get(body.get("stop_reason"), ""))
 
-    def write_answer(self, body: Body, message: Message, usage: Any, cut: bool) -> Body:
+    def write_answer(
+        self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
+    ) -> Body:
         """A message as `body`, with other calls and another record of tokens."""
         out = {**body, "content": _write_assistant(message)["content"]}
         if cut:
             out["stop_reason"] = "max_tokens"
         return {**out, "usage": usage} if usage else out
 
-    def stream(self) -> MessageStream:
+    def stream(self, asked: Body) -> MessageStream:
         """What takes the events of a message in."""
         return MessageStream()
 

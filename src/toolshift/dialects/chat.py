@@ -147,7 +147,9 @@ class Chat:
         reason = _REASONS.get(choices[0].get("finish_reason"), "")
         return Answer(message, body.get("usage"), reason)
 
-    def write_answer(self, body: Body, message: Message, usage: Any, cut: bool) -> Body:
+    def write_answer(
+        self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
+    ) -> Body:
         """A completion as `body`, with another message and record of tokens."""
         choice = {**body["choices"][0], "message": message}
         if cut:
@@ -155,7 +157,7 @@ class Chat:
         out = {**body, "choices": [choice]}
         return {**out, "usage": usage} if usage else out
 
-    def stream(self) -> ChatStream:
+    def stream(self, asked: Body) -> ChatStream:
         """What takes the chunks of a completion in."""
         return ChatStream()
 

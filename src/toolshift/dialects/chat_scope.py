@@ -73,13 +73,13 @@ def _in_field(name: str, value: Any) -> str:
         return ""
     if name == "response_format":
         form = value.get("type") if isinstance(value, dict) else value
-        return "" if form in _FORMS else f"a response_format of the type {_named(form)}"
+        return "" if form in _FORMS else f"a response_format of the type {named(form)}"
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    known = name in _SETTINGS and _is_plain(value)
-    return "" if number or known else f"the field {_named(name)}"
+    known = name in _SETTINGS and is_plain(value)
+    return "" if number or known else f"the field {named(name)}"
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether a setting is one value, a list of them, or names with such: no place for a tool."""
     values = value.values() if isinstance(value, dict) else [value]
     flat = [one for each in values for one in (each if isinstance(each, list) else [each])]
@@ -90,26 +90,26 @@ def _in_tool(tool: Part) -> str:
     """Some agents leave the type of a function out, and some servers take that."""
     kind, function = tool.get("type") or "function", tool.get("function")
     if kind != "function":
-        return f"a tool of the type {_named(kind)}"
+        return f"a tool of the type {named(kind)}"
     if not isinstance(function, dict):
         return 'a tool that is not written as {"type": "function", "function": {...}}'
     odd = [name for name in tool if tool[name] and name not in _OF_A_TOOL]
     odd += [name for name in function if function[name] and name not in _OF_A_FUNCTION]
-    return f"the field {_named(odd[0])} of a tool" if odd else ""
+    return f"the field {named(odd[0])} of a tool" if odd else ""
 
 
 def _in_choice(choice: Any) -> str:
     if not isinstance(choice, dict):
         known = choice is None or (isinstance(choice, str) and choice in _CHOICES)
-        return "" if known else f"a tool_choice that is {_named(choice)}"
+        return "" if known else f"a tool_choice that is {named(choice)}"
     kind = choice.get("type") or "function"
     if kind == "allowed_tools":
         allowed = choice.get("allowed_tools")
         those = allowed.get("tools") if isinstance(allowed, dict) else None
-        named = isinstance(those, list) and all(map(_names_function, those))
+        whole = isinstance(those, list) and all(map(_names_function, those))
     else:
-        named = kind == "function" and _names_function(choice)
-    return "" if named else f"a tool_choice of the type {_named(kind)} in this form"
+        whole = kind == "function" and _names_function(choice)
+    return "" if whole else f"a tool_choice of the type {named(kind)} in this form"
 
 
 def _names_function(choice: Any) -> bool:
@@ -122,11 +122,11 @@ def _names_function(choice: Any) -> bool:
 def _in_message(message: Part) -> str:
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES:
-        return f"a message of the role {_named(role)}"
-    if odd := _structured(message, _OF_A_MESSAGE):
-        return f"the field {_named(odd)} of a message"
+        return f"a message of the role {named(role)}"
+    if odd := structured(message, _OF_A_MESSAGE):
+        return f"the field {named(odd)} of a message"
     if not isinstance(content, str | list | None):
-        return f"a content that is {_named(content)}"
+        return f"a content that is {named(content)}"
     parts = content if isinstance(content, list) else []
     found = [_in_part(part, ("text",) if role == "tool" else _PARTS) for part in parts]
     found += map(_in_call, message.get("tool_calls") or ())
@@ -136,7 +136,7 @@ def _in_message(message: Part) -> str:
 def _in_part(part: Any, known: tuple[str, ...]) -> str:
     kind = part.get("type") if isinstance(part, dict) else part
     if not isinstance(part, dict) or kind not in known:
-        return f"a part of the type {_named(kind)} in a message"
+        return f"a part of the type {named(kind)} in a message"
     whole = kind != "text" or isinstance(part.get("text"), str)
     return "" if whole else "a part of the type 'text' without a text in a message"
 
@@ -144,12 +144,12 @@ def _in_part(part: Any, known: tuple[str, ...]) -> str:
 def _in_call(call: Part) -> str:
     kind = call.get("type") or "function"
     if kind != "function" or not isinstance(call.get("function"), dict):
-        return f"a call of the type {_named(kind)} in the history"
-    odd = _structured(call, _OF_A_CALL) or _structured(call["function"], frozenset(("arguments",)))
-    return f"the field {_named(odd)} of a call" if odd else ""
+        return f"a call of the type {named(kind)} in the history"
+    odd = structured(call, _OF_A_CALL) or structured(call["function"], frozenset(("arguments",)))
+    return f"the field {named(odd)} of a call" if odd else ""
 
 
-def _structured(holder: Part, known: frozenset[str]) -> str:
+def structured(holder: Part, known: frozenset[str]) -> str:
     """The first field, beside the known ones, that holds more than a text or a number."""
     odd = (key for key, value in holder.items() if value and isinstance(value, dict | list))
     return next((key for key in odd if key not in known), "")
@@ -165,7 +165,7 @@ def _result_without_call(messages: Any) -> str:
     return ""
 
 
-def _named(value: Any) -> str:
+def named(value: Any) -> str:
     """What stands in a place, short enough for a sentence."""
     if isinstance(value, str):
         return repr(value[:60])

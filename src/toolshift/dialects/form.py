@@ -33,12 +33,16 @@ class Request:
         tools: {"type": "function", "function": {...}}, of those that are functions.
         choice: `tool_choice`, in the form of chat completions; None where it is not said.
         stream: whether the answer is to come in pieces.
+        follows: the answer that it goes on from, by its id, where the server keeps them.
+        known: how many of the first messages the server has kept; they are not sent again.
     """
 
     messages: list[Message]
     tools: list[dict[str, Any]] = field(default_factory=list)
     choice: Any = None
     stream: bool = False
+    follows: str = ""
+    known: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,13 @@ class Answer:
         message: of the assistant, in the form of chat completions.
         usage: the record of tokens, in the dialect's own form; None where there is none.
         reason: why it ended before its time; "" where it did not.
+        id: under which a request may follow it; "" where none may.
     """
 
     message: Message
     usage: Any = None
     reason: Reason = ""
+    id: str = ""
 
 
 class Stream(Protocol):
@@ -179,12 +185,22 @@ class Dialect(Protocol):
         """
         ...
 
-    def write_answer(self, body: Body, message: Message, usage: Any, cut: bool) -> Body:
-        """An answer as `body`, with another message and record of tokens."""
+    def write_answer(
+        self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
+    ) -> Body:
+        """An answer as `body`, with another message and record of tokens.
+
+        Args:
+            body: as the model gave it.
+            message: for the agent, its calls in the agent's names.
+            usage: of all answers together.
+            cut: whether it was ended at a limit.
+            asked: the agent's request, for what an answer repeats of it.
+        """
         ...
 
-    def stream(self) -> Stream:
-        """What takes the pieces of an answer in."""
+    def stream(self, asked: Body) -> Stream:
+        """What takes the pieces of an answer to the agent's request in."""
         ...
 
     # -- as an agent asks ----------------------------------------------------------------------

@@ -142,7 +142,9 @@ class Gemini:
         content = candidate.get("content") or {}
         return _read_answer([content], candidate, _usage_in(body), body)
 
-    def write_answer(self, body: Body, message: Message, usage: Any, cut: bool) -> Body:
+    def write_answer(
+        self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
+    ) -> Body:
         """An answer as `body`, with other calls and another record of tokens."""
         out = dict(body)
         candidates = objects(body, "candidates")
@@ -155,7 +157,7 @@ class Gemini:
             out["candidates"] = [first]
         return {**out, key_of(out, "usageMetadata"): usage} if usage else out
 
-    def stream(self) -> GeminiStream:
+    def stream(self, asked: Body) -> GeminiStream:
         """What takes the pieces of an answer in."""
         return GeminiStream()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +18,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from toolshift.connect.model_proxy.conversation import Conversation, Message, Round, Said, Turn
+from toolshift.connect.model_proxy.conversation import (
+    Answered,
+    Conversation,
+    Message,
+    Round,
+    Said,
+    Turn,
+)
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.core.errors import ShiftFault, UsageError, described
 from toolshift.core.layer import LayerFault
@@ -79,7 +87,7 @@ class ModelProxy:
         self.idle: Counter[str] = Counter()
         self.unshifted: Counter[str] = Counter()
         self.toolless = 0
-        self._said = Said()
+        self._said, self._answered = Said(), Answered()
         self._known: OrderedDict[bytes, tuple[Toolbox, LiveScene]] = OrderedDict()
         self._client = client or httpx.AsyncClient(
             timeout=httpx.Timeout(600, connect=20), trust_env=not _is_local(upstream)
@@ -127,8 +135,14 @@ class ModelProxy:
         try:
             body = msgspec.json.decode(raw, type=dict[str, Any])
             asked = dialect.read(body, _path(request))
-            if what := dialect.unshifted(body, _path(request)):
+            what = dialect.unshifted(body, _path(request))
+            before = self._answered.find(asked.follows)
+            if before and not asked.tools:
+                what = what or "what follows an answer to tools, where the request offers none"
+            if what:
                 return await self._leave(request, raw, what, dialect)
+            if asked.tools and asked.follows:
+                asked = _after(asked, before)
             exchange = self._exchange(body, asked, dialect)
         except UsageError as wrong:
             return _refusal(400, f"toolshift: {wrong}", dialect)
@@ -194,7 +208,7 @@ class ModelProxy:
             return None
         toolbox, scene = self._prepared(asked.tools)
         conversation = Conversation(scene, toolbox, self._said)
-        return Exchange(conversation, body, asked, dialect, self._said)
+        return Exchange(conversation, body, asked, dialect, self._said, self._answered)
 
     def _prepared(self, listed: list[dict[str, Any]]) -> tuple[Toolbox, LiveScene]:
         name = JSON.encode(listed)
@@ -223,9 +237,9 @@ class ModelProxy:
             if exchange.hears(answer):
                 break
         given = exchange.given()
-        exchange.keep(given)
+        exchange.keep(given, answer.id)
         self._note(exchange, 200)
-        written = dialect.write_answer(reply, given, exchange.usage, exchange.cut)
+        written = dialect.write_answer(reply, given, exchange.usage, exchange.cut, exchange.body)
         return Response(JSON.encode(written), media_type="application/json")
 
     async def _streamed(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
@@ -248,7 +262,7 @@ class ModelProxy:
     ) -> AsyncIterator[bytes]:
         """The stream that the agent reads: text at once, calls once they are whole."""
         dialect = exchange.dialect
-        stream = dialect.stream()
+        stream = dialect.stream(exchange.body)
         try:
             while True:
                 async for event in events(got.aiter_bytes()):
@@ -280,7 +294,7 @@ class ModelProxy:
         given = exchange.given(streamed=True)
         for going in stream.closing(given, exchange.usage, exchange.cut):
             yield going
-        exchange.keep(given)
+        exchange.keep(given, exchange.ids[0])
         self._note(exchange, 200)
 
     @property
@@ -350,21 +364,34 @@ class Exchange:
     """One request of the agent: one round with the model, or several that the layers answer."""
 
     def __init__(
-        self, conversation: Conversation, body: Body, asked: Asked, dialect: Dialect, said: Said
+        self,
+        conversation: Conversation,
+        body: Body,
+        asked: Asked,
+        dialect: Dialect,
+        said: Said,
+        answered: Answered,
     ) -> None:
         self.conversation, self.asked, self.dialect = conversation, asked, dialect
-        self._body, self._said = body, said
-        self._shown = conversation.show(asked.messages)
+        self.body, self._said, self._answered = body, said, answered
+        self._shown, self._known = conversation.show(asked.messages, asked.known)
         choice = asked.choice
         self._choice = _choice(choice, conversation) if isinstance(choice, dict) else choice
         self.rounds: list[Round] = []
+        self.ids: list[str] = []
         self.usage: Any = None
 
     @property
     def request(self) -> bytes:
         """What the model is sent."""
-        shown = Asked(self._shown, self.conversation.tools, self._choice, self.asked.stream)
-        return JSON.encode(self.dialect.write(self._body, shown))
+        shown = replace(
+            self.asked,
+            messages=self._shown,
+            tools=self.conversation.tools,
+            choice=self._choice,
+            known=self._known,
+        )
+        return JSON.encode(self.dialect.write(self.body, shown))
 
     @property
     def cut(self) -> bool:
@@ -376,6 +403,7 @@ class Exchange:
         self.usage = added(self.usage, answer.usage)
         found = self.conversation.carry(answer.message)
         self.rounds.append(found)
+        self.ids.append(answer.id)
         if not found.hidden or len(self.rounds) == MAX_ROUNDS:
             return True
         self._shown += [answer.message, *found.heard]
@@ -390,11 +418,13 @@ class Exchange:
             given["content"] = "".join(texts) or None
         return {**given, "tool_calls": list(last.carried)} if last.carried else given
 
-    def keep(self, given: Message) -> None:
-        """Remembers what stood behind the message for the agent."""
+    def keep(self, given: Message, name: str) -> None:
+        """Remembers what stood behind the message for the agent, and behind its id."""
         self._said.keep(
             self.asked.messages, given, Turn(tuple(self.rounds), self.conversation.tools_id)
         )
+        if name:
+            self._answered.keep(name, self.ids[-1], (*self.asked.messages, given))
 
     def record(self) -> dict[str, Any]:
         """What a trace holds of this request."""
@@ -422,6 +452,19 @@ def _choice(choice: dict[str, Any], conversation: Conversation) -> dict[str, Any
         return choice
     name = conversation.spoken_name(str(function["name"]))
     return {**choice, "function": {**function, "name": name}}
+
+
+def _after(asked: Asked, before: tuple[str, tuple[Message, ...]] | None) -> Asked:
+    """A request that goes on from an answer, with the conversation before it."""
+    if before is None:
+        raise UsageError(
+            f"the answer {asked.follows[:60]!r} is not known here, so what stands before it cannot "
+            "be shifted. Send the whole conversation, or begin it through this proxy: it keeps "
+            "the last 10,000 answers to requests with tools, in memory"
+        )
+    follows, history = before
+    messages = [*history, *asked.messages]
+    return replace(asked, messages=messages, follows=follows, known=len(history))
 
 
 def _calls(calls: Any) -> list[dict[str, Any]]:

@@ -121,6 +121,27 @@ class Said:
             return self._turns.get(_key(history, given))
 
 
+class Answered:
+    """The conversation behind each answer, by the id that the agent was given for it."""
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._found: OrderedDict[str, tuple[str, tuple[Message, ...]]] = OrderedDict()
+        self._lock = Lock()
+
+    def keep(self, name: str, true: str, messages: tuple[Message, ...]) -> None:
+        """Remembers a conversation up to an answer, and the id that its server has for it."""
+        with self._lock:
+            self._found[name] = (true, messages)
+            while len(self._found) > self._most:
+                self._found.popitem(last=False)
+
+    def find(self, name: str) -> tuple[str, tuple[Message, ...]] | None:
+        """The server's id of an answer and the conversation up to it; None where not known."""
+        with self._lock:
+            return self._found.get(name)
+
+
 def _key(history: Sequence[Message], given: Message) -> str:
     """A name for a message: the conversation's first request, its place, and what it says.
 
@@ -167,11 +188,17 @@ class Conversation:
         """The tools that the model is shown now."""
         return self._live.documents()
 
-    def show(self, messages: Sequence[Message]) -> list[Message]:
-        """The history as the model is shown it."""
+    def show(self, messages: Sequence[Message], known: int = 0) -> tuple[list[Message], int]:
+        """The history as the model is shown it, and how many messages of that its server has kept.
+
+        It has kept the first `known` messages of the agent's, the last of them the model's own.
+        """
         shown: list[Message] = []
         spoken: dict[str, Call] = {}
+        kept = 0
         for place, message in enumerate(messages):
+            if place and place == known:
+                kept = _without_heard(shown)
             if message.get("role") == "tool":
                 call = spoken.get(str(message.get("tool_call_id")))
                 shown.append(self._reported(message, call) if call else message)
@@ -183,7 +210,7 @@ class Conversation:
                 shown += self._spoken(messages[:place], message, spoken)
             else:
                 shown.append(message)
-        return shown
+        return shown, _without_heard(shown) if known and known == len(messages) else kept
 
     def carry(self, message: Message) -> Round:
         """Carries the calls of a model's message inward."""
@@ -294,6 +321,12 @@ def _marked(failed: bool, wire: dict[str, Any] | None = None) -> Message:
 
 def _is_failed(message: Message) -> bool:
     return bool((message.get(WIRE) or {}).get("failed"))
+
+
+def _without_heard(shown: Sequence[Message]) -> int:
+    """How many messages there are up to the model's last: what a layer answered to it is new."""
+    places = (n for n in range(len(shown), 0, -1) if shown[n - 1].get("role") != "tool")
+    return next(places, 0)
 
 
 # -- texts -------------------------------------------------------------------------------------

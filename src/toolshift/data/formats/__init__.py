@@ -21,6 +21,7 @@ FORMATS: Registry[Format] = Registry(
         "anthropic": "toolshift.data.formats.of_dialects:ANTHROPIC_ROWS",
         "gemini": "toolshift.data.formats.of_dialects:GEMINI_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
+        "responses": "toolshift.data.formats.responses:RESPONSES_ROWS",
         "hermes": "toolshift.data.formats.hermes:HERMES",
         "sharegpt": "toolshift.data.formats.sharegpt:SHAREGPT",
         "xlam": "toolshift.data.formats.xlam:XLAM_ROWS",
