@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolshift.core.user import Ask
     from toolshift.core.value_shape import Shape
     from toolshift.core.world import Request, TaskKind, Truth, World
+    from toolshift.dialects import as_request
     from toolshift.data.dataset import augment
     from toolshift.drift.changes import ToolChange, changes_between, worst_severity
     from toolshift.drift.lock import Lock, lock_tools, read_lock
@@ -88,6 +89,7 @@ _HOME = {
     "Field": "core.tool",
     "Hint": "core.tool",
     "Impossible": "core.solver",
+    "as_request": "dialects",
     "Operation": "core.tool",
     "Param": "core.tool",
     "Result": "core.tool",
@@ -182,6 +184,7 @@ __all__ = [
     "__version__",
     "adapt",
     "apply",
+    "as_request",
     "attempt",
     "augment",
     "base_directory",

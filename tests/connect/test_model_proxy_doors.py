@@ -146,7 +146,7 @@ def odd_call(**changed: Any) -> dict[str, Any]:
 PATHS = [
     ("POST", path)
     for path in (
-        "/v1/messages", "/v1/messages?beta=true", "/v1/messages/count_tokens", "/v1/responses/r1",
+        "/v1/messages", "/v1/threads?beta=true", "/v1/messages/count_tokens", "/v1/responses/r1",
         "/v1/responses/compact", "/v1/responses/",
         "/v1/completions", "/v1/embeddings", "/v1/batches", "/v1/threads/t1/runs", "/v1/assistants",
         "/v1/chat/completions/", "/v1//chat/completions", "//v1/chat/completions",
@@ -156,7 +156,6 @@ PATHS = [
         "/v1/chat/completions;x", "/v1/chat/completions%00", "/v1/chat/completions%3Fx",
         "/v1/chat/completions/c1", "/chat/completions", "/v2/chat/completions", "/", "/v1", "/v1/",
         "/openai/deployments/gpt/chat/completions?api-version=1", "/api/chat",
-        "/v1beta/models/gemini:generateContent",
     )
 ]  # fmt: skip
 METHODS = [
@@ -333,8 +332,8 @@ def test_what_is_passed_on_is_as_it_came_and_counted_on_the_last_line(
     words = ("--shift", "tool_name_noise:3", "--pass-through", "--trace", str(trace))
     packed = gzip.compress(json.dumps(BODY).encode())
     sending = [
-        ("POST", "/v1/messages?beta=true", b'{"tools": [ {"name": "x"}]}', {}),
-        ("POST", "/v1/messages", b"{}", {}),
+        ("POST", "/v1/threads?beta=true", b'{"tools": [ {"name": "x"}]}', {}),
+        ("POST", "/v1/threads", b"{}", {}),
         ("GET", "/v1/models", b"", {}),
         ("DELETE", "/v1/files/a%2Fb", b"", {}),
         ("POST", CHAT, json.dumps(BODIES["hosted tool"]).encode(), {}),
@@ -355,11 +354,11 @@ def test_what_is_passed_on_is_as_it_came_and_counted_on_the_last_line(
         assert len(proxy.model.seen) == 7
         last = proxy.end(sign)[-1]
     assert last.startswith("toolshift: requests passed on unshifted: 8 (")
-    for count in ("/v1/messages 2", f"{CHAT} 2", "/v1/models 1", "/v1/files/a%2Fb 1"):
+    for count in ("/v1/threads 2", f"{CHAT} 2", "/v1/models 1", "/v1/files/a%2Fb 1"):
         assert count in last
     records = [json.loads(line) for line in trace.read_text().splitlines()]
     why = [record["why"] for record in records if "unshifted" in record]
-    assert why[0] == "POST /v1/messages"
+    assert why[0] == "POST /v1/threads"
     assert "web_search_preview" in why[4]
 
 

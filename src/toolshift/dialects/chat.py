@@ -123,7 +123,8 @@ class Chat:
 
     def error(self, status: int, why: str) -> Body:
         """An error in the form in which clients of OpenAI read one."""
-        return {"error": {"message": why, "type": "toolshift", "code": status}}
+        error = {"message": why, "type": "toolshift", "code": status}
+        return {"type": "error", "error": error}  # clients of Anthropic read it too
 
     def error_frame(self, error: object) -> bytes:
         """An error in a stream that has begun."""
@@ -223,11 +224,9 @@ def odd_tool(tools: Iterable[dict[str, Any]]) -> str:
 
 
 def told_apart(calls: Iterable[dict[str, Any]], seed: object) -> list[dict[str, Any]]:
-    """Calls with an id each: some servers give none, or the same one to several.
+    """The calls of a message with an id each: some servers give none, or one to several.
 
-    Args:
-        calls: of one message.
-        seed: what tells this message from others, such as its own id.
+    `seed` is what differs from message to message, such as its own id.
     """
     listed = list(calls)
     often = Counter(call.get("id") for call in listed)

@@ -54,11 +54,7 @@ def value_of(holder: Mapping[str, Any], name: str) -> Any:
 
 
 def objects(holder: Mapping[str, Any], name: str) -> list[Part]:
-    """The objects in a list.
-
-    Raises:
-        ValueError: where it is no list, or holds something else.
-    """
+    """The objects in a list; a `ValueError` where it is none, or holds something else."""
     found = value_of(holder, name)
     if not isinstance(found or [], list) or not all(isinstance(one, dict) for one in found or ()):
         raise ValueError(f"`{name}` is no list of objects")
