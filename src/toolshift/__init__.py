@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from toolshift.core.user import Ask
     from toolshift.core.value_shape import Shape
     from toolshift.core.world import Request, TaskKind, Truth, World
-    from toolshift.dialects import as_request
     from toolshift.data.dataset import augment
+    from toolshift.dialects import as_request
     from toolshift.drift.changes import ToolChange, changes_between, worst_severity
     from toolshift.drift.lock import Lock, lock_tools, read_lock
     from toolshift.episode.budget import Budget
