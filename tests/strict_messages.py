@@ -1,8 +1,9 @@
 """A server of Anthropic's Messages with a scripted model, as strict as the provider.
 
-It answers HTTP 400 to a field that it does not know, to roles that do not alternate, to a call
-without its result, and to an assistant message that is not what it has said: thoughts, signatures,
-order and ids have to come back as they went. It is no language model.
+It answers HTTP 400 to a field that it does not know or that needs a beta which the headers do not
+name, to roles that do not alternate, to a call without its result, and to an assistant message that
+is not what it has said: thoughts, signatures, order and ids have to come back as they went. It is
+no language model.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ Script = Callable[[dict[str, Any]], list[Block]]
 """What the model says to a request: its blocks, without ids."""
 
 FIELDS = {"model", "max_tokens", "messages", "system", "tools", "tool_choice", "temperature",
-          "stream", "thinking", "metadata"}  # fmt: skip
-OF_A_TOOL = {"name", "description", "input_schema", "cache_control", "strict", "type"}
+          "stream", "thinking", "metadata", "output_config"}  # fmt: skip
+OF_A_TOOL = {"name", "description", "input_schema", "cache_control", "strict", "type",
+             "defer_loading", "eager_input_streaming"}  # fmt: skip
+BETAS = {"context_management": "context-management-2025-06-27"}
 
 
 class StrictMessages:
@@ -63,7 +66,9 @@ class StrictMessages:
         key = headers.get("x-api-key") or headers.get("authorization")
         if not key or not headers.get("anthropic-version"):
             return "a key and anthropic-version are required"
-        if odd := body.keys() - FIELDS:
+        betas = (headers.get("anthropic-beta") or "").split(",")
+        known = {field for field, beta in BETAS.items() if beta in betas}
+        if odd := body.keys() - FIELDS - known:
             return f"{sorted(odd)[0]}: Extra inputs are not permitted"
         for tool in body.get("tools") or ():
             if odd := tool.keys() - OF_A_TOOL:
@@ -131,7 +136,7 @@ def serving(mind: StrictMessages) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            if self.path != "/v1/messages":
+            if self.path.partition("?")[0] != "/v1/messages":
                 status, said = 404, {"type": "error", "error": {"message": self.path}}
             else:
                 status, said = mind.answer(self.headers, body)
