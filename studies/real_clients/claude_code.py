@@ -1,7 +1,7 @@
 """Claude Code, as npm has it, through the model proxy before a scripted model of Messages.
 
-    npm install @anthropic-ai/claude-code@2.1.197
-    python studies/real_clients/claude_code.py node_modules/.bin/claude
+npm install @anthropic-ai/claude-code@2.1.197
+python studies/real_clients/claude_code.py node_modules/.bin/claude
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SETTINGS = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "MCP_CONNECTION_NONBLOCKING": "false",  # the first request waits for the scene's tools
 }
-SHELL = "Executes a bash command"
+SHELL, PREFIX = "Executes a bash command", "mcp__scene__"
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
         return join(words), {**SETTINGS, "ANTHROPIC_BASE_URL": url}
 
     stacks = SHIFTS if args.only is None else (args.only,)
-    sessions = [play(command, messages, SHELL, shifts, args.keep) for shifts in stacks]
+    sessions = [play(command, messages, SHELL, PREFIX, shifts, args.keep) for shifts in stacks]
     told = subprocess.run([claude, "--version"], capture_output=True, text=True, check=True)
     if args.only is not None:
         print(json.dumps(sessions, indent=1))

@@ -29,12 +29,8 @@ Body = dict[str, Any]
 TASKS = ("poi/listing/0", "poi/hours/0")
 """What `toolshift run --world poi --tasks 2` plays."""
 WORD = "said-by-the-shell"
-SHIFTS = (
-    "",
-    "identity_erasure:3+format_drift:2",
-    "parameter_rename:2+transient_error:2",
-    "redirect:2",
-)
+NEEDED = ("find_place", "get_details", "get_hours")
+SHIFTS = ("", "identity_erasure:3+format_drift:2", "parameter_rename:2+transient_error:2")
 TOOLSHIFT = [sys.executable, "-m", "toolshift"]
 
 
@@ -131,13 +127,16 @@ def completions(model: Model) -> Iterator[tuple[str, ScriptedModel]]:
 
 
 @contextlib.contextmanager
-def proxy(upstream: str, shifts: str, trace: Path, ending: list[str]) -> Iterator[str]:
-    """`toolshift model-proxy` on a free port: its address without `/v1`; `ending` is its last words."""
+def proxy(upstream: str, shifts: str, prefix: str, trace: Path, ending: list[str]) -> Iterator[str]:
+    """`toolshift model-proxy` on a free port: its address without `/v1`.
+
+    `prefix` is what the client puts before the names of an MCP server's tools; `ending` gets the
+    proxy's last words.
+    """
     command = [*TOOLSHIFT, "model-proxy", "--upstream", upstream, "--port", "0"]
     command += ["--trace", str(trace), *(["--shift", shifts] if shifts else [])]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    command += [word for name in NEEDED if shifts for word in ("--needs", f"{prefix}{name}")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     lines = list[str]()
     try:
@@ -161,6 +160,7 @@ def play(
     command: Callable[[str, Path], tuple[str, Mapping[str, str]]],
     serve: Callable[[Model], contextlib.AbstractContextManager[tuple[str, Any]]],
     shell: str,
+    prefix: str,
     shifts: str,
     keep: Path | None = None,
 ) -> Body:
@@ -175,7 +175,10 @@ def play(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         trace = folder / "proxy.jsonl"
-        with serve(model) as (upstream, server), proxy(upstream, shifts, trace, ending) as url:
+        with (
+            serve(model) as (upstream, server),
+            proxy(upstream, shifts, prefix, trace, ending) as url,
+        ):
             words, environment = command(url, folder)
             run = [*TOOLSHIFT, "run", "--agent-command", words, "--world", "poi"]
             run += ["--shift", "clean", "--no-placebo", "--tasks", str(len(TASKS))]
@@ -203,7 +206,9 @@ def play(
         "tools": max((len(request.get("tools") or ()) for request in requests), default=0),
         "the client's shell answered": any(WORD in heard for heard in model.heard),
         "calls": [_call(record) for record in records if record["spoken"]],
-        "results shown otherwise": [_result(r) for record in records for r in _results(record)],
+        "results shown otherwise": list(
+            {one["call"]: one for record in records for one in record.get("results", ())}.values()
+        ),
         "the proxy's last words": ending,
         "episodes": [
             {
@@ -222,15 +227,6 @@ def _call(record: Body) -> Body:
     spoken = [f"{c['name']}({c['arguments']})" for calls in record["spoken"] for c in calls]
     carried = [f"{call['name']}({call['arguments']})" for call in record["carried"]]
     return {"spoken": spoken, "carried": carried}
-
-
-def _results(record: Body) -> list[Any]:
-    found = record.get("results") or []
-    return list(found.values()) if isinstance(found, dict) else list(found)
-
-
-def _result(result: Any) -> Any:
-    return result
 
 
 def study(
