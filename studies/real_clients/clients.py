@@ -68,7 +68,7 @@ class Model:
         shell = next(starts, None)
         if shell is None:
             raise LookupError(f"no tool begins with {self._shell!r}")
-        given = {name: f"echo {WORD}" for name in shell["parameters"]["required"]}
+        given = dict.fromkeys(shell["parameters"]["required"], f"echo {WORD}")
         function = {"name": shell["name"], "arguments": json.dumps(given)}
         call = {"id": "call_shell", "type": "function", "function": function}
         return {"role": "assistant", "content": "First the shell.", "tool_calls": [call]}
@@ -95,7 +95,7 @@ def _text(message: Body) -> str:
 
 @contextlib.contextmanager
 def messages(model: Model) -> Iterator[tuple[str, StrictMessages]]:
-    """Serves the model by Anthropic's Messages, strictly; thoughts are sealed and must come back."""
+    """Serves the model by Anthropic's Messages, strictly: sealed thoughts must come back."""
     read = ANTHROPIC.read
 
     def script(body: Body) -> list[Body]:
@@ -169,6 +169,10 @@ def play(
     Args:
         command: from the proxy's address and a folder, the client's command line for
             `--agent-command`, and its environment.
+        serve: serves the model in the client's dialect.
+        shell: how the description of the client's tool for commands begins.
+        prefix: what the client puts before the names of an MCP server's tools.
+        shifts: of the proxy; "" for none.
         keep: a folder for all requests that the model saw.
     """
     model, ending = Model(shell), list[str]()
@@ -182,7 +186,7 @@ def play(
             words, environment = command(url, folder)
             run = [*TOOLSHIFT, "run", "--agent-command", words, "--world", "poi"]
             run += ["--shift", "clean", "--no-placebo", "--tasks", str(len(TASKS))]
-            run += ["--out", str(folder / "run"), "--timeout", "240"]
+            run += ["--out", str(folder / "run"), "--timeout", "150"]
             kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
             told = subprocess.run(
                 run, cwd=folder, env={**kept, "HOME": name, "LANG": "C.UTF-8", **environment},
