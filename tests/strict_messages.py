@@ -33,6 +33,7 @@ class StrictMessages:
         self.script = script
         self.requests: list[dict[str, Any]] = []
         self.refused: list[str] = []
+        self.betas: set[str] = set()
         self._said: list[str] = []
         self._lock = threading.Lock()
 
@@ -66,7 +67,8 @@ class StrictMessages:
         key = headers.get("x-api-key") or headers.get("authorization")
         if not key or not headers.get("anthropic-version"):
             return "a key and anthropic-version are required"
-        betas = (headers.get("anthropic-beta") or "").split(",")
+        betas = {beta.strip() for beta in (headers.get("anthropic-beta") or "").split(",")} - {""}
+        self.betas |= betas
         known = {field for field, beta in BETAS.items() if beta in betas}
         if odd := body.keys() - FIELDS - known:
             return f"{sorted(odd)[0]}: Extra inputs are not permitted"
@@ -90,6 +92,10 @@ class StrictMessages:
             blocks = content if isinstance(content, list) else []
             if role == "user":
                 results = {b["tool_use_id"] for b in blocks if b["type"] == "tool_result"}
+                offered = {tool["name"] for tool in body.get("tools") or ()}
+                for name in _references(blocks):
+                    if name not in offered:
+                        return f"Tool reference '{name}' has no corresponding tool definition"
                 if results != waiting:
                     return "`tool_use` ids were found without `tool_result` blocks after them"
                 kinds = [b["type"] == "tool_result" for b in blocks]
@@ -102,6 +108,14 @@ class StrictMessages:
                 return "`thinking` blocks in the latest assistant message cannot be modified"
             waiting = {b["id"] for b in blocks if b["type"] == "tool_use"}
         return ""
+
+
+def _references(blocks: list[Block]) -> Iterator[str]:
+    for block in blocks:
+        content = block.get("content")
+        for part in content if isinstance(content, list) else ():
+            if part["type"] == "tool_reference":
+                yield part["tool_name"]
 
 
 def as_events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

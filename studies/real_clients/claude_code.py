@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from shlex import join
 
-from clients import SHIFTS, messages, play, study
+from clients import NEEDED, SAY, SHIFTS, messages, play, study
 
 SETTINGS = {
     "ANTHROPIC_API_KEY": "dummy",
@@ -22,7 +22,15 @@ SETTINGS = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "MCP_CONNECTION_NONBLOCKING": "false",  # the first request waits for the scene's tools
 }
-SHELL, PREFIX = "Executes a bash command", "mcp__scene__"
+FIRST = [("Executes a bash command", SAY)]
+PREFIX = "mcp__scene__"
+NAMES = ",".join(f"{PREFIX}{name}" for name in (*NEEDED, "final_answer"))
+SEARCH = [("Fetches full schema definitions", {"query": f"select:{NAMES}", "max_results": 9})]
+OTHERS = [
+    ("Launch a new agent", {"description": "A try", "prompt": "Say done."}),
+    ("Search the web", {"query": "weather"}),
+]
+FURTHER_SHIFTS = "tool_name_noise:3+format_drift:2"
 
 
 def main() -> None:
@@ -37,11 +45,20 @@ def main() -> None:
     def command(url: str, folder: Path) -> tuple[str, dict[str, str]]:
         words = [claude, "-p", "{task}", "--append-system-prompt", "{system}"]
         words += ["--strict-mcp-config", "--mcp-config", servers]
-        words += ["--allowedTools", "mcp__scene,Bash(echo:*)"]
+        words += ["--allowedTools", "mcp__scene,Bash(echo:*),Agent,WebSearch"]
         return join(words), {**SETTINGS, "ANTHROPIC_BASE_URL": url}
 
+    def searching(url: str, folder: Path) -> tuple[str, dict[str, str]]:
+        words, settings = command(url, folder)
+        return words, {**settings, "ENABLE_TOOL_SEARCH": "true"}
+
     stacks = SHIFTS if args.only is None else (args.only,)
-    sessions = [play(command, messages, SHELL, PREFIX, shifts, args.keep) for shifts in stacks]
+    sessions = [play(command, messages, FIRST, PREFIX, shifts, args.keep) for shifts in stacks]
+    if args.only in (None, FURTHER_SHIFTS):
+        found = play(searching, messages, SEARCH, PREFIX, FURTHER_SHIFTS, args.keep)
+        sessions.append({"ENABLE_TOOL_SEARCH": "true", **found})
+        found = play(command, messages, OTHERS, PREFIX, FURTHER_SHIFTS, args.keep)
+        sessions.append({"own agents and search": True, **found})
     told = subprocess.run([claude, "--version"], capture_output=True, text=True, check=True)
     if args.only is not None:
         print(json.dumps(sessions, indent=1))

@@ -13,7 +13,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +29,25 @@ from toolshift.dialects.anthropic import ANTHROPIC  # noqa: E402
 Body = dict[str, Any]
 TASKS = ("poi/listing/0", "poi/hours/0")
 """What `toolshift run --world poi --tasks 2` plays."""
-WORD = "said-by-the-shell"
+SAY = {"command": "echo said-by-the-shell"}
 NEEDED = ("find_place", "get_details", "get_hours")
 SHIFTS = ("", "identity_erasure:3+format_drift:2", "parameter_rename:2+transient_error:2")
 TOOLSHIFT = [sys.executable, "-m", "toolshift"]
+
+
+Own = tuple[str, Body]
+"""How the description of a tool of the client's own begins, and what it is called with."""
 
 
 class Model:
     """Answers a request in the form of chat completions.
 
     Args:
-        shell: how the description of the client's tool for commands begins; "" where it has none.
+        first: what is called before the task is begun, one a turn.
     """
 
-    def __init__(self, shell: str) -> None:
-        self._shell = shell
+    def __init__(self, first: Sequence[Own]) -> None:
+        self._first = first
         self._readers = {start_episode(task).message: Reader(task) for task in TASKS}
         self.heard: list[str] = []
 
@@ -54,24 +59,30 @@ class Model:
         asked = "\n".join(_text(message) for message in said if message["role"] == "user")
         reader = next((r for text, r in self._readers.items() if text in asked), None)
         if reader is None:
-            raise LookupError(f"no known task is asked for: {asked[-300:]!r}")
-        if self._shell:
-            first = next((n for n, m in enumerate(said) if m["role"] == "assistant"), None)
-            if first is None:
-                return self._in_the_shell([tool["function"] for tool in request["tools"]]), []
-            self.heard.append(_text(said[first + 1]))
-            said = [*said[:first], *said[first + 2 :]]
+            return {"role": "assistant", "content": "There is no task here."}, []
+        begun = [n for n, message in enumerate(said) if message["role"] == "assistant"]
+        if len(begun) < len(self._first):
+            tools = [tool["function"] for tool in request["tools"]]
+            return _call_own(tools, *self._first[len(begun)]), []
+        if self._first:
+            end = begun[len(self._first)] if len(begun) > len(self._first) else len(said)
+            own = range(begun[0], end)
+            self.heard += [_text(said[n]) for n in own if said[n]["role"] == "tool"]
+            said = [message for n, message in enumerate(said) if n not in own]
         return reader.reply({**request, "messages": said})[0], []
 
-    def _in_the_shell(self, tools: list[Body]) -> Body:
-        starts = (t for t in tools if (t.get("description") or "").startswith(self._shell))
-        shell = next(starts, None)
-        if shell is None:
-            raise LookupError(f"no tool begins with {self._shell!r}")
-        given = dict.fromkeys(shell["parameters"]["required"], f"echo {WORD}")
-        function = {"name": shell["name"], "arguments": json.dumps(given)}
-        call = {"id": "call_shell", "type": "function", "function": function}
-        return {"role": "assistant", "content": "First the shell.", "tool_calls": [call]}
+
+def _call_own(tools: list[Body], starts: str, given: Body) -> Body:
+    """A call of a tool of the client's own, by its first required parameters where they moved."""
+    tool = next((t for t in tools if (t.get("description") or "").startswith(starts)), None)
+    if tool is None:
+        raise LookupError(f"no tool begins with {starts!r}")
+    there = tool["parameters"]
+    names = [name if name in there["properties"] else there["required"][0] for name in given]
+    arguments = dict(zip(names, given.values(), strict=True))
+    function = {"name": tool["name"], "arguments": json.dumps(arguments)}
+    call = {"id": "call_own", "type": "function", "function": function}
+    return {"role": "assistant", "content": "First this.", "tool_calls": [call]}
 
 
 def _without_failures(messages: list[Body]) -> list[Body]:
@@ -159,7 +170,7 @@ def proxy(upstream: str, shifts: str, prefix: str, trace: Path, ending: list[str
 def play(
     command: Callable[[str, Path], tuple[str, Mapping[str, str]]],
     serve: Callable[[Model], contextlib.AbstractContextManager[tuple[str, Any]]],
-    shell: str,
+    first: Sequence[Own],
     prefix: str,
     shifts: str,
     keep: Path | None = None,
@@ -170,12 +181,12 @@ def play(
         command: from the proxy's address and a folder, the client's command line for
             `--agent-command`, and its environment.
         serve: serves the model in the client's dialect.
-        shell: how the description of the client's tool for commands begins.
+        first: the calls of the client's own tools, before the task is begun.
         prefix: what the client puts before the names of an MCP server's tools.
         shifts: of the proxy; "" for none.
         keep: a folder for all requests that the model saw.
     """
-    model, ending = Model(shell), list[str]()
+    model, ending = Model(first), list[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         trace = folder / "proxy.jsonl"
@@ -207,11 +218,16 @@ def play(
         "refused by the strict server": getattr(server, "refused", []),
         "not shifted": [f"{r['unshifted']}: {r['why']}" for r in records if "unshifted" in r],
         "fields of a request": sorted({key for request in requests for key in request}),
+        "fields of a tool": sorted(
+            {key for request in requests for tool in request.get("tools") or () for key in tool}
+        ),
+        "blocks": _blocks(requests),
+        "betas": sorted(getattr(server, "betas", ())),
         "tools": max((len(request.get("tools") or ()) for request in requests), default=0),
-        "the client's shell answered": any(WORD in heard for heard in model.heard),
+        "what the client's own tools answered": sorted({heard[:200] for heard in model.heard}),
         "calls": [_call(record) for record in records if record["spoken"]],
         "results shown otherwise": list(
-            {one["call"]: one for record in records for one in record.get("results", ())}.values()
+            {json.dumps(one): one for r in records for one in r.get("results", ())}.values()
         ),
         "the proxy's last words": ending,
         "episodes": [
@@ -224,6 +240,17 @@ def play(
             for one in graded
         ],
     }
+
+
+def _blocks(requests: list[Body]) -> list[str]:
+    """The roles of messages, and the kinds of their blocks."""
+    found = set[str]()
+    for request in requests:
+        for message in request["messages"]:
+            content = message.get("content")
+            blocks = content if isinstance(content, list) else [{"type": type(content).__name__}]
+            found |= {f"{message['role']}: {block.get('type')}" for block in blocks}
+    return sorted(found)
 
 
 def _call(record: Body) -> Body:
@@ -239,7 +266,8 @@ def study(
     sessions: list[Body],
 ) -> None:
     """Writes a study beside this file, and says it."""
-    found = {"versions": dict(versions), "tasks": list(TASKS), "sessions": sessions}
+    own = {"toolshift": version("toolshift"), "python": sys.version.split()[0]}
+    found = {"versions": {**versions, **own}, "tasks": list(TASKS), "sessions": sessions}
     (Path(__file__).parent / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
     for session in sessions:
         passed = sum(one["passed"] for one in session["episodes"])

@@ -1,7 +1,7 @@
 """opencode, as npm has it, through the model proxy, in two dialects.
 
-    npm install opencode-ai@1.18.33
-    python studies/real_clients/opencode.py node_modules/.bin/opencode
+npm install opencode-ai@1.18.33
+python studies/real_clients/opencode.py node_modules/.bin/opencode
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import subprocess
 from pathlib import Path
 from shlex import join
 
-from clients import SHIFTS, completions, messages, play, study
+from clients import SAY, SHIFTS, completions, messages, play, study
 
 OFF = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")
 SETTINGS = {f"OPENCODE_DISABLE_{name}": "1" for name in OFF}
-SHELL, PREFIX = "Executes a given bash command", "scene_"
+FIRST = [("Executes a given bash command", SAY)]
+PREFIX = "scene_"
 DIALECTS = {"@ai-sdk/openai-compatible": completions, "@ai-sdk/anthropic": messages}
 
 
@@ -53,7 +54,7 @@ def main() -> None:
 
         for shifts in SHIFTS if args.only is None else (args.only,):
             keep = args.keep and args.keep / package
-            session = play(command, serve, SHELL, PREFIX, shifts, keep)
+            session = play(command, serve, FIRST, PREFIX, shifts, keep)
             sessions.append({"package": package, **session})
     told = subprocess.run([opencode, "--version"], capture_output=True, text=True, check=True)
     if args.only is not None:
