@@ -1,8 +1,9 @@
 """A server of Anthropic's Messages with a scripted model, as strict as the provider.
 
-It answers HTTP 400 to a field that it does not know, to roles that do not alternate, to a call
-without its result, and to an assistant message that is not what it has said: thoughts, signatures,
-order and ids have to come back as they went. It is no language model.
+It answers HTTP 400 to a field that it does not know or that needs a beta which the headers do not
+name, to roles that do not alternate, to a call without its result, and to an assistant message that
+is not what it has said: thoughts, signatures, order and ids have to come back as they went. It is
+no language model.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ Script = Callable[[dict[str, Any]], list[Block]]
 """What the model says to a request: its blocks, without ids."""
 
 FIELDS = {"model", "max_tokens", "messages", "system", "tools", "tool_choice", "temperature",
-          "stream", "thinking", "metadata"}  # fmt: skip
-OF_A_TOOL = {"name", "description", "input_schema", "cache_control", "strict", "type"}
+          "stream", "thinking", "metadata", "output_config"}  # fmt: skip
+OF_A_TOOL = {"name", "description", "input_schema", "cache_control", "strict", "type",
+             "defer_loading", "eager_input_streaming"}  # fmt: skip
+BETAS = {"context_management": "context-management-2025-06-27"}
 
 
 class StrictMessages:
@@ -30,6 +33,7 @@ class StrictMessages:
         self.script = script
         self.requests: list[dict[str, Any]] = []
         self.refused: list[str] = []
+        self.betas: set[str] = set()
         self._said: list[str] = []
         self._lock = threading.Lock()
 
@@ -63,7 +67,10 @@ class StrictMessages:
         key = headers.get("x-api-key") or headers.get("authorization")
         if not key or not headers.get("anthropic-version"):
             return "a key and anthropic-version are required"
-        if odd := body.keys() - FIELDS:
+        betas = {beta.strip() for beta in (headers.get("anthropic-beta") or "").split(",")} - {""}
+        self.betas |= betas
+        known = {field for field, beta in BETAS.items() if beta in betas}
+        if odd := body.keys() - FIELDS - known:
             return f"{sorted(odd)[0]}: Extra inputs are not permitted"
         for tool in body.get("tools") or ():
             if odd := tool.keys() - OF_A_TOOL:
@@ -85,6 +92,10 @@ class StrictMessages:
             blocks = content if isinstance(content, list) else []
             if role == "user":
                 results = {b["tool_use_id"] for b in blocks if b["type"] == "tool_result"}
+                offered = {tool["name"] for tool in body.get("tools") or ()}
+                for name in _references(blocks):
+                    if name not in offered:
+                        return f"Tool reference '{name}' has no corresponding tool definition"
                 if results != waiting:
                     return "`tool_use` ids were found without `tool_result` blocks after them"
                 kinds = [b["type"] == "tool_result" for b in blocks]
@@ -97,6 +108,14 @@ class StrictMessages:
                 return "`thinking` blocks in the latest assistant message cannot be modified"
             waiting = {b["id"] for b in blocks if b["type"] == "tool_use"}
         return ""
+
+
+def _references(blocks: list[Block]) -> Iterator[str]:
+    for block in blocks:
+        content = block.get("content")
+        for part in content if isinstance(content, list) else ():
+            if part["type"] == "tool_reference":
+                yield part["tool_name"]
 
 
 def as_events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -131,7 +150,7 @@ def serving(mind: StrictMessages) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            if self.path != "/v1/messages":
+            if self.path.partition("?")[0] != "/v1/messages":
                 status, said = 404, {"type": "error", "error": {"message": self.path}}
             else:
                 status, said = mind.answer(self.headers, body)

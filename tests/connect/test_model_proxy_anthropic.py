@@ -156,3 +156,53 @@ def test_an_error_of_the_model_comes_through() -> None:
         pytest.raises(anthropic.BadRequestError, match="Extra inputs"),
     ):
         ask(client, [{"role": "user", "content": "x"}], False, extra_body={"top_secret": 3})
+
+
+SEARCH = {
+    "name": "ToolSearch",
+    "description": "Finds tools that are not loaded yet.",
+    "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}},
+}
+
+
+def searching(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Searches for tools, calls the first that the search has named, and is done."""
+    results = [
+        one for message in body["messages"] if isinstance(message["content"], list)
+        for one in message["content"] if one["type"] == "tool_result"
+    ]  # fmt: skip
+    if not results:
+        name = next(t["name"] for t in body["tools"] if t["description"] == SEARCH["description"])
+        return [{"type": "tool_use", "name": name, "input": {}}]
+    named = [part["tool_name"] for part in results[0]["content"]]
+    if len(results) == 1:
+        return [{"type": "tool_use", "name": named[0], "input": {}}]
+    return [{"type": "text", "text": "Done."}]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("stack", ["identity_erasure:2", "format_drift:3", "tool_name_noise:2"])
+def test_what_a_clients_own_search_loads_has_the_names_that_are_shown(
+    stack: str, stream: bool
+) -> None:
+    """As Claude Code loads tools, where it is asked to: found ones are marked and referred to."""
+    tools = [SEARCH, *({**tool, "defer_loading": True} for tool in TOOLS)]
+    mind = StrictMessages(searching)
+    with serving(mind) as upstream, proxied(upstream, stack) as (_, client):
+        messages: list[Any] = [{"role": "user", "content": "Where is order 7?"}]
+        found = [{"type": "tool_reference", "tool_name": tool["name"]} for tool in TOOLS]
+        for content in (found, [{"type": "text", "text": "sent"}]):
+            said = ask(client, messages, stream, tools)
+            (call,) = (block for block in said.content if block.type == "tool_use")
+            result = {"type": "tool_result", "tool_use_id": call.id, "content": content}
+            messages.append({"role": "assistant", "content": said.content})
+            messages.append({"role": "user", "content": [result]})
+        assert ask(client, messages, stream, tools).content[-1].text == "Done."
+    assert mind.refused == []
+    assert call.name in {"find_order", "list_orders"}, "carried under the client's own name"
+    sent = mind.requests[-1]
+    loaded = {tool["name"] for tool in sent["tools"] if tool.get("defer_loading")}
+    shown = [part["tool_name"] for part in sent["messages"][2]["content"][0]["content"]]
+    assert shown
+    assert set(shown) <= loaded
+    assert len(set(shown)) == len(shown)

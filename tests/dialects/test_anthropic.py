@@ -38,7 +38,8 @@ THOUGHTS = block("thinking", thinking=WORDS, signature=WORDS) | block(
 )
 CALLS = block("tool_use", id=st.just("?"), name=st.sampled_from(["find", "book"]),
               input=st.dictionaries(WORDS, VALUES, max_size=2))  # fmt: skip
-CONTENT = WORDS | st.lists(TEXTS | PICTURES, max_size=2)
+REFERENCES = block("tool_reference", tool_name=st.sampled_from(["find", "book"]))
+CONTENT = WORDS | st.lists(TEXTS | PICTURES | REFERENCES, max_size=3)
 
 
 @st.composite
@@ -71,7 +72,8 @@ TOOLS = st.lists(
     st.fixed_dictionaries(
         {"name": st.sampled_from(["find", "book"]), "input_schema": st.just({"type": "object"})},
         optional={"description": WORDS, "type": st.just("custom"), "strict": st.booleans(),
-                  "cache_control": st.just({"type": "ephemeral"})},
+                  "cache_control": st.just({"type": "ephemeral"}),
+                  "defer_loading": st.booleans()},
     ),
     max_size=2,
 )  # fmt: skip
@@ -229,7 +231,7 @@ def together(frames: list[bytes]) -> list[dict[str, Any]]:
     [
         ({"mcp_servers": [{"url": "x"}]}, "mcp_servers"),
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "web_search_20250305"),
-        ({"tools": [{"name": "a", "input_schema": {}, "defer_loading": True}]}, "defer_loading"),
+        ({"tools": [{"name": "a", "input_schema": {}, "input_examples": [{"b": 1}]}]}, "input_ex"),
         (
             {"messages": [{"role": "user", "content": [{"type": "tool_reference"}]}]},
             "tool_reference",

@@ -205,7 +205,11 @@ def _read_message(raw: Any, place: int) -> Iterator[Message]:
             "role": "tool",
             "tool_call_id": str(block.get("tool_use_id")),
             "content": _result_text(block.get("content")),
-            WIRE: {**_wire(raw, place, [block]), "failed": bool(block.get("is_error"))},
+            WIRE: {
+                **_wire(raw, place, [block]),
+                "failed": bool(block.get("is_error")),
+                "loads": _loads(block.get("content")),
+            },
         }
     if between or not content:
         yield {"role": role, "content": _parts(between), WIRE: _wire(raw, place, between)}
@@ -229,6 +233,16 @@ def _result_text(content: Any) -> str:
         texts = (block.get("text") for block in content if isinstance(block, dict))
         return "\n".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
+
+
+def _loads(content: Any) -> list[str]:
+    """The tools that a result loads: a client's own search has found them."""
+    blocks = content if isinstance(content, list) else ()
+    return [str(block.get("tool_name")) for block in blocks if _is_reference(block)]
+
+
+def _is_reference(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_reference"
 
 
 def _read_assistant(raw: Block) -> Message:
@@ -358,7 +372,8 @@ def _write_part(part: Block) -> Block:
 
 
 def _write_result(message: Message, block: Block | None) -> Block:
-    text, failed = text_of(message), (message.get(WIRE) or {}).get("failed", False)
+    wire = message.get(WIRE) or {}
+    text, failed = text_of(message), wire.get("failed", False)
     if block is None:
         made = {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": text}
         return {**made, "is_error": True} if failed else made
@@ -368,9 +383,21 @@ def _write_result(message: Message, block: Block | None) -> Block:
         kept = [b for b in content if b.get("type") != "text"] if isinstance(content, list) else []
         fresh: Block = {"type": "text", "text": text}
         out["content"] = [fresh, *kept] if isinstance(content, list) else text
+    if (loads := wire.get("loads", [])) != _loads(content):
+        out["content"] = list(_with_references(out["content"], loads))
     if failed != bool(block.get("is_error")):
         out["is_error"] = failed
     return out
+
+
+def _with_references(blocks: Iterable[Block], names: list[str]) -> Iterator[Block]:
+    """Blocks of a result that loads other tools; of references without a name none stays."""
+    left = list(names)
+    for block in blocks:
+        if not _is_reference(block):
+            yield block
+        elif left:
+            yield {**block, "tool_name": left.pop(0)}
 
 
 def _write_assistant(message: Message) -> Body:

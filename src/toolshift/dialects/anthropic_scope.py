@@ -21,7 +21,7 @@ _SHIFTED = frozenset(("messages", "system", "tools", "tool_choice"))
 _OF_A_TOOL = frozenset(
     (
         "type", "name", "description", "input_schema", "cache_control", "strict",
-        "eager_input_streaming", "allowed_callers",
+        "eager_input_streaming", "allowed_callers", "defer_loading",
     )
 )  # fmt: skip
 _OF_A_MESSAGE = frozenset(("role", "content", "id", "type", "model"))
@@ -31,7 +31,7 @@ _BLOCKS = {
     "user": ("text", "image", "document", "tool_result"),
     "assistant": ("text", "thinking", "redacted_thinking", "tool_use"),
 }
-_IN_A_RESULT = ("text", "image", "document")
+_IN_A_RESULT = ("text", "image", "document", "tool_reference")
 _CLEARS_THOUGHTS = "clear_thinking_"
 
 

@@ -204,6 +204,8 @@ class Conversation:
                 shown.append(self._reported(message, call) if call else message)
                 if call and call.get("id") != message.get("tool_call_id"):  # ids of ours differ
                     shown[-1] = {**shown[-1], "tool_call_id": call.get("id")}
+                if (message.get(WIRE) or {}).get("loads"):
+                    shown[-1] = self._loading(message)
                 if call and "name" in message:  # some clients repeat there whose result it is
                     shown[-1] = {**shown[-1], "name": (call.get("function") or {}).get("name")}
             elif message.get("tool_calls") or message.get("role") == "assistant":
@@ -289,6 +291,13 @@ class Conversation:
             speak = getattr(layer, "spoken", None)
             name, arguments = speak(name, arguments) if speak else (name, arguments)
         return name, arguments
+
+    def _loading(self, message: Message) -> Message:
+        """The result of a client's own search for tools, which names those that it has found."""
+        names = {tool["function"]["name"] for tool in self.tools}
+        found = map(self.spoken_name, message[WIRE]["loads"])
+        loads = [name for name in dict.fromkeys(found) if name in names]
+        return {**message, WIRE: {**message[WIRE], "loads": loads}}
 
     def _reported(self, message: Message, call: Call) -> Message:
         """A result of the agent's as the model is shown it; the same text if nothing changed."""
