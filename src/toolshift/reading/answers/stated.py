@@ -37,14 +37,17 @@ _DENIES_BEHIND = re.compile(
 _DOUBTS = re.compile(
     r"\b(?:or|either|if|whether|maybe|perhaps|probably|possibly|might|could|unsure|doubt|guess|"
     r"about|around|approximately|roughly|nearly|almost|between|least|most|more|less|fewer|over|"
-    r"under|before|after|until|till|above|below|later|earlier|past|one of|up to|"
+    r"under|before|after|until|till|above|below|later|earlier|past|one of|up to|may (?:be|have)|"
+    r"will be|must be|yet to|supposed|used to|former\w*|previous\w*|prior|originally|outdated|"
+    r"replaced|"
     r"oder|vielleicht|ob|falls|etwa|zirka|mindestens|höchstens|zwischen|vor|nach|ou|peut-être|"
     r"environ|avant|après|moins|quizás?|tal vez|antes|después|menos|más|forse|prima|dopo|circa|"
     r"meno|più|oppure|talvez|mais de|até|misschien|ongeveer|kanske|eller|może|lub|około|"
-    r"или|может|около|veya|belki)\b|(?<=\s)[oó](?=\s)|\s?[<>≤≥~±]\s?\d|\d\+|または|たぶん|"
-    r"\w\s?/\s?(?=\d*\D*$)",
+    r"или|может|около|veya|belki)\b|(?<=\s)[oó](?=\s)|[<>≤≥~±]\s?$|^\s?\+|または|たぶん",
     _I,
 )
+_INSTEAD = re.compile(r"\b(?:instead|rather than|statt|anstatt)\b|\bau lieu\b", _I)
+"""What sets aside only the thing behind it."""
 _FORMER = re.compile(
     r"\b(?:used to|former\w*|previous\w*|was|were|had|before|until|no longer|früher|vorher|bisher|"
     r"vorjahr|était|avant|ancien\w*|era|antes|anterior\w*|prima|precedente|voorheen)\b",
@@ -59,11 +62,13 @@ class Clause(msgspec.Struct, frozen=True):
         before: what stands before the span, back to the clause's begin.
         after: what stands behind it, up to the clause's end.
         asks: whether the clause ends as a question.
+        behind: a short clause that follows, as in "4, maybe".
     """
 
     before: str
     after: str
     asks: bool
+    behind: str
 
 
 def clause_of(text: str, start: int, end: int) -> Clause:
@@ -72,23 +77,27 @@ def clause_of(text: str, start: int, end: int) -> Clause:
     cut = next((m for m in _END.finditer(text) if m.start() >= end), None)
     last = cut.start() if cut else len(text)
     asks = text[:last].rstrip(" \"')*").endswith(("?", "？")) or text[last : last + 1] == "？"
-    return Clause(text[first:start], text[end:last], asks)
+    behind = re.match(r",([^,.!?;\n]{1,30})(?=[.!?]|\n|$)", text[last:])
+    short = behind is not None and len(behind[1].split()) <= 3
+    return Clause(text[first:start], text[end:last], asks, behind[1] if behind and short else "")
 
 
 def standing(text: str, start: int, end: int) -> Standing:
     """Whether the words around a mention state it, deny it, or leave it in doubt."""
     clause = clause_of(text, start, end)
-    if clause.asks or _DOUBTS.search(clause.before) or _DOUBTS.search(clause.after):
+    if clause.asks or any(map(_DOUBTS.search, (clause.before, clause.after, clause.behind))):
         return "doubtful"
     denial = next(iter([*_DENIES.finditer(clause.before)][-1:]), None)
     if denial:
         between = clause.before[denial.end() :]
         near = len(between.split()) <= 3
         if not re.search(r"[:(]", between):
-            return "denied" if near else "doubtful"
+            # A bare "no" negates only the word behind it, and in Portuguese it is "in the".
+            own = denial[0].casefold() != "no" or not between.strip()
+            return "denied" if near and own else "doubtful"
     if _DENIES_BEHIND.match(clause.after):
         return "denied"
-    return "doubtful" if _DENIES.search(clause.after) else "plain"
+    return "doubtful" if _DENIES.search(_INSTEAD.split(clause.after)[0]) else "plain"
 
 
 def is_set_aside(text: str, start: int, end: int) -> bool:
@@ -112,7 +121,7 @@ def words_of(text: str) -> frozenset[str]:
     """The words of a text for comparing, without case, accents and figures."""
     bare = unicodedata.normalize("NFKD", fold(text).casefold())
     plain = "".join(sign for sign in bare if not unicodedata.combining(sign))
-    words = re.findall(r"[^\W\d_]{3,}", plain)
+    words = re.findall(r"[^\W\d_]{4,}|[^\W\d_a-z]{2,}", plain)
     return frozenset(words) | frozenset(
         part for word in words if not word.isascii() for part in _pairs(word)
     )

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolshift.reading.absence import is_none
-from toolshift.reading.answer_check import as_answer, plain
+from toolshift.reading.answer_check import as_answer, plain, says_text
 from toolshift.reading.answers.evidence import Shown, shown_in
 from toolshift.reading.answers.kinds import ID, YES_NO, AnswerKind, kind_of
 from toolshift.reading.answers.languages import in_known_form, says_in_words
@@ -37,6 +37,15 @@ from toolshift.reading.values import Value, value_of, values_in
 
 Verdict = Literal["right", "wrong", "unclear"]
 UNKNOWN = RequestContext()
+_SIGNS = re.compile(r"[\W_]+")
+_COUNTED = re.compile(r"(.*\d)\s*([^\W\d_]+)")
+"""A number and what it counts."""
+_OR = re.compile(r"[^\W\d_]*\s*[,/]?\s*(?:or|oder|ou|o|u|of|eller|lub|или|veya|または)\s+(?:the |a )?")
+_WHOLE = re.compile(r"\d[^\d.!?;]{0,40}\s(?:of|out of|de|von|sur|di|van|av|из)\s(?:the |los |den )?$")
+"""What stands before the whole of which a number is a part: "4 of the 6"."""
+_LISTED_BEFORE = re.compile(r"(?:^|[,\n|\[]|:\s)\s*([^,\n|.:!?]{1,40}?)\s*(?:,|\n|\||/| and )\s*[\"']?$")
+_LISTED_BEHIND = re.compile(r"[\"']?\s*(?:,|\n|\||/|,? and )\s*([^,\n|.:!?]{1,40}?)\s*(?=,|\n|[.!?]?$| and )")
+"""The neighbours of an item in a list."""
 
 
 class Mention(msgspec.Struct, frozen=True):
@@ -68,6 +77,8 @@ def judge(
     if not isinstance(wanted, str):
         items = [as_answer(item) for item in wanted]
         verdicts = {judge(answer, item, kind, _beside(context, items, item)) for item in items}
+        if verdicts == {"right"} and len(items) > 1 and not says_text(answer, items, context):
+            return "unclear"  # its list has further items
         return next(v for v in ("wrong", "unclear", "right") if v in verdicts)
     kind = kind or kind_of(wanted)
     if kind == "json":
@@ -83,7 +94,7 @@ def judge(
     negated = re.fullmatch(r"(?:not(?: yet)?|never|no longer)\s+(.+)", sought, re.IGNORECASE)
     if negated and kind == "text":
         return _judge_negated(text, sought, negated[1])
-    return _Reading(text, sought, kind, context).verdict()
+    return _Reading(answer, text, sought, kind, context).verdict()
 
 
 def _told(is_right: bool) -> Verdict:
@@ -130,9 +141,21 @@ def _judge_negated(text: str, whole: str, inner: str) -> Verdict:
 class _Reading:
     """One answer, read for one wanted value."""
 
-    def __init__(self, text: str, wanted: str, kind: AnswerKind, context: RequestContext) -> None:
-        self.text, self.wanted, self.kind, self.context = text, wanted, kind, context
-        self.sought = value_of(wanted)
+    def __init__(
+        self, answer: str, text: str, wanted: str, kind: AnswerKind, context: RequestContext
+    ) -> None:
+        self.answer, self.text, self.wanted = answer, text, wanted
+        self.kind, self.context = kind, context
+        self.options = [
+            option
+            for option in options_of(context.request, wanted)
+            if option.casefold() != wanted.casefold()
+        ]
+        counted = _COUNTED.fullmatch(wanted) if kind == "text" else None
+        self.noun = counted[2] if counted else ""
+        self.sought = value_of(counted[1] if counted else wanted)
+        if self.noun and self.sought:
+            self.kind = "number"
         shown = [msgspec.structs.replace(s, text=in_known_form(s.text)) for s in self._shown()]
         self.facts = shown
         self.asked = in_known_form(context.request)
@@ -148,19 +171,69 @@ class _Reading:
         """What the mentions amount to."""
         if not self.wanted_ones:
             return self._where_absent()
+        if self._is_alternative():
+            return "wrong"
         how = [self._standing(mention) for mention in self.wanted_ones]
         if all(one == "denied" for one in how):
             return "wrong"
         if "denied" in how or "plain" not in how:
             return "unclear"
         plain_ones = [m for m, one in zip(self.wanted_ones, how, strict=True) if one == "plain"]
-        if all(map(self._is_called_otherwise, plain_ones)):
+        if self._is_swapped(plain_ones):
+            return "wrong"
+        if all(map(self._is_called_otherwise, plain_ones)) or self._is_listed():
             return "unclear"
         return "right" if all(map(self._is_explained, self.others)) else "unclear"
+
+    def _is_alternative(self) -> bool:
+        """Whether each mention is offered beside another value: "4 or 5", "either A or B"."""
+        return bool(self.others) and all(
+            any(
+                _OR.fullmatch(self.text[min(one.end, other.end) : max(one.start, other.start)])
+                for other in self.others
+            )
+            for one in self.wanted_ones
+        )
+
+    def _is_listed(self) -> bool:
+        """Whether a text stands in a list of its like, of which nothing says which one is meant."""
+        if self.kind not in ("text", "choice"):
+            return False
+        shape = _shape(self.wanted)
+        for mention in self.wanted_ones:
+            before, after = self.text[: mention.start], self.text[mention.end :]
+            beside = (_LISTED_BEFORE.search(before), _LISTED_BEHIND.match(after))
+            items = [m[1].strip() for m in beside if m]
+            if any(_shape(item) == shape and not self._is_same(item) for item in items):
+                if not self._is_same(items[0]) or len(items) > 1:
+                    return True
+        return False
+
+    def _is_swapped(self, stated: list[Mention]) -> bool:
+        """Whether the wanted value is called another one, and another is called the wanted one."""
+        for rival in self.others:
+            facts = self._facts_of(rival)
+            if not facts or self._has_own_name(facts):
+                continue
+            mine, theirs = self._names(facts)
+            of_mine = frozenset[str]().union(*map(self._about, stated))
+            of_rival = self._about(rival)
+            crossed = shared(of_mine, theirs) and not shared(of_mine, mine)
+            if crossed and shared(of_rival, mine) and not shared(of_rival, theirs):
+                return True
+        return False
+
+    def _has_own_name(self, facts: list[Shown]) -> bool:
+        """Whether the results show both values under one name of one record."""
+        return any(self._is_same(f.text) and f.words == g.words for f in self.facts for g in facts)
 
     def _where_absent(self) -> Verdict:
         """An answer in words that are not read is no wrong one."""
         if is_none(self.wanted) and not self.others:
+            return "unclear"
+        squeezed, written = (_SIGNS.sub("", t.casefold()) for t in (self.wanted, self.answer))
+        inner = re.sub(r"^(?:un|in|non|dis)", "", squeezed)
+        if self.kind in ("text", "id", "choice") and len(inner) > 2 and inner in written:
             return "unclear"
         number = next((n for v in self.sought for n in v.readings if isinstance(n, float)), None)
         told = number is not None and not self.others and says_in_words(self.text, number)
@@ -174,9 +247,18 @@ class _Reading:
         if value and how == "plain" and value.kind == "number" and self.sought:
             foreign = value.unit == "%" and self.sought[0].unit != "%"
             foreign &= "%" not in self.context.request + self.context.shown
-            other = not value.unit and is_other_quantity(self.text, value, self.context)
+            other = not self.sought[0].unit and is_other_quantity(self.text, value, self.context)
+            other |= bool(self.noun) and not self._counts_the_noun(value)
             return "doubtful" if foreign or other else how
         return how
+
+    def _counts_the_noun(self, value: Value) -> bool:
+        """Whether a number counts what is wanted ("90 min" for "90 minutes"), or has no noun."""
+        inside = re.search(r"[^\W\d_]+$", self.text[value.start : value.end])
+        behind = re.match(r"[\s-]*([^\W\d_]+)", self.text[value.end :])
+        word = inside[0] if inside else behind[1] if behind else ""
+        first, noun = word.casefold(), self.noun.casefold()
+        return not word or noun.startswith(first) or first.startswith(noun.removesuffix("s"))
 
     # -- what stands there ---------------------------------------------------------------------
 
@@ -192,6 +274,7 @@ class _Reading:
                 if not any(m.start < match.end() and match.start() < m.end for m in found):
                     if self._is_like(match[0]):
                         yield Mention(*match.span(), match[0])
+            yield from self._phrases_of(self.options, [(m.start, m.end) for m in found])
         else:
             yield from self._phrases()
 
@@ -210,7 +293,7 @@ class _Reading:
             if value.kind not in kinds and not same:
                 continue
             if not same and value.kind == "number":
-                in_words = not re.search(r"\d", written) and value.readings <= {0.0, 1.0}
+                in_words = not re.search(r"\d", written) and value.readings == {1.0}
                 if in_words or (value.unit == "%") != (unit == "%"):
                     continue
                 if self.kind == "number" and value.unit not in ("", "%"):
@@ -218,13 +301,25 @@ class _Reading:
             yield Mention(value.start, value.end, written, value)
 
     def _phrases(self) -> Iterator[Mention]:
-        own = [*places(self.text, self.wanted)]
+        own = [*places(self.text, self.wanted)] or [*places(self.text, self._short_form())]
         yield from (Mention(*span, self.wanted) for span in own)
         shape = _shape(self.wanted)
-        options = [*options_of(self.context.request, self.wanted)]
         keys = {shown.key for shown in self.facts if self._is_same(shown.text)}
         like = [s.text for s in self.facts if s.key in keys or _shape(s.text) == shape]
-        for option in dict.fromkeys([*options, *like]):
+        yield from self._phrases_of([*self.options, *like], own)
+
+    def _short_form(self) -> str:
+        """What sets the wanted option apart: the "A1" of "room A1", where "room B2" is the other."""
+        others = {word for option in self.options for word in option.casefold().split()}
+        words = self.wanted.split()
+        own = [word for word in words if word.casefold() not in others]
+        return " ".join(own if self.options and own else words)
+
+    def _phrases_of(
+        self, options: Sequence[str], own: Sequence[tuple[int, int]]
+    ) -> Iterator[Mention]:
+        """Where other options stand, and not within the wanted one."""
+        for option in dict.fromkeys(options):
             if len(option) < 2 or self._is_same(option):
                 continue
             for start, end in places(self.text, option):
@@ -234,8 +329,7 @@ class _Reading:
     def _is_same(self, text: str) -> bool:
         if self.kind in ("number", "amount", "date", "time"):
             return any(one.same(two) for one in value_of(text) for two in self.sought)
-        squeeze = re.compile(r"[\W_]+")
-        return squeeze.sub("", text.casefold()) == squeeze.sub("", self.wanted.casefold())
+        return _SIGNS.sub("", text.casefold()) == _SIGNS.sub("", self.wanted.casefold())
 
     def _is_wanted(self, mention: Mention) -> bool:
         if mention.value is not None:
@@ -289,13 +383,13 @@ class _Reading:
         if rival.value is not None:
             if any(rival.value.same(value) for value in values_in(self.asked)):
                 return True
-            facts = [f for f in self.facts if any(v.same(rival.value) for v in value_of(f.text))]
-        else:
-            if self.kind == "id" and rival.text.casefold() in self.asked.casefold():
-                return not options_of(self.context.request, self.wanted)
-            facts = [f for f in self.facts if f.text.casefold() == rival.text.casefold()]
+        elif self.kind == "id" and rival.text.casefold() in self.asked.casefold():
+            return not self.options
+        facts = self._facts_of(rival)
         if not facts:
             return False
+        if rival.value is not None and _WHOLE.search(self.text[: rival.start]):
+            return True
         mine, theirs = self._names(facts)
         of_rival = self._about(rival)
         of_mine = frozenset[str]().union(*map(self._about, self.wanted_ones))
@@ -304,6 +398,14 @@ class _Reading:
         if shared(of_rival, mine) and not shared(of_rival, theirs):
             return False
         return shared(of_rival, theirs) or shared(of_mine, mine)
+
+
+    def _facts_of(self, rival: Mention) -> list[Shown]:
+        """Where the results show a rival."""
+        value = rival.value
+        if value is not None:
+            return [f for f in self.facts if any(v.same(value) for v in value_of(f.text))]
+        return [f for f in self.facts if f.text.casefold() == rival.text.casefold()]
 
 
 def _shape(text: str) -> tuple[bool, ...]:

@@ -1,4 +1,8 @@
-"""Whether an answer says yes or no: by the word, or by what was asked, stated or denied."""
+"""Whether an answer says yes or no: by the word, or by what was asked, stated or denied.
+
+Without the word, a clause counts that repeats most of what was asked and adds nothing of its own:
+"Berth 3 is free" to "Is berth 3 free?", and not "Berth 3 is occupied".
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,15 @@ _DENIES = re.compile(
     _I,
 )
 _HEDGES = re.compile(r"\b(?:if|might|could|maybe|perhaps|doubt|probably|unsure|whether)\b", _I)
-_ASKING = words_of("is are was were does did has have had can could will would the and for there any")
+_SMALL = words_of(
+    "does have could will would there that this with from still also right already very currently "
+    "your been here then isn't doesn't won't hasn't"
+)
+"""Words that add nothing to a statement, of four letters and more."""
+_ELLIPSIS = re.compile(
+    r"\b(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would)(n['’]t| not)?[.! ]*$", _I
+)
+"""A statement that leaves out what was asked: "It does." """
 
 
 def says_yes(text: str, request: str) -> bool | None:
@@ -45,18 +57,17 @@ def says_yes(text: str, request: str) -> bool | None:
 
 
 def _by_predicate(text: str, request: str) -> bool | None:
-    """What was asked, repeated: the clause with most of the words that the question ends in."""
-    asked = without(words_of(request), _ASKING)
+    """What the clauses say that repeat what was asked."""
+    asked = without(words_of(request), _SMALL)
     if not asked:
         return None
-    said: set[bool] = set()
-    best = 0
+    said = set[bool]()
     for clause in _CLAUSE.split(text):
-        words = words_of(clause)
-        hits = len(asked) - len(without(asked, words))
-        if hits > best:
-            best, said = hits, set()
-        if hits and hits == best:
+        if left_out := _ELLIPSIS.search(clause):
+            said.add(not left_out[1])
+            continue
+        words = without(words_of(clause), _SMALL)
+        repeated = len(asked) - len(without(asked, words))
+        if repeated >= 0.6 * len(asked) and not without(words, asked):
             said.add(not _DENIES.search(clause))
-    enough = best >= 2 or (best == 1 and len(asked) <= 2)
-    return said.pop() if enough and len(said) == 1 else None
+    return said.pop() if len(said) == 1 else None
