@@ -15,7 +15,9 @@ from pathlib import Path
 from babel.dates import get_month_names
 from num2words import num2words
 
-MONTHS = "de fr es it pt nl sv da nb fi pl cs sk hu ro hr sl bg ru uk el tr id vi lt lv et ca gl eu is"
+MONTHS = (
+    "de fr es it pt nl sv da nb fi pl cs sk hu ro hr sl bg ru uk el tr id vi lt lv et ca gl eu is"
+)
 NUMBERS = "de fr es it pt nl sv da no fi pl cs sk hu ro ru uk tr id vi lt lv sl ja ko ar he th"
 FILE = Path(__file__).parents[2] / "src/toolshift/reading/answers/languages.json"
 
@@ -28,10 +30,12 @@ def main() -> None:
             for number, name in get_month_names("wide", form, language).items():
                 months.setdefault(name.casefold(), set()).add(number)
     words = {
-        str(number): sorted({
-            num2words(number, lang=language).casefold().replace("\u00ad", "")
-            for language in NUMBERS.split()
-        })
+        str(number): sorted(
+            {
+                num2words(number, lang=language).casefold().replace("\u00ad", "")
+                for language in NUMBERS.split()
+            }
+        )
         for number in range(31)
     }
     table = {"months": {k: sorted(v) for k, v in sorted(months.items())}, "number_words": words}

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one template a line
 """Writes `made.jsonl`: 400 made-up finishes with known truth, half of them right.
 
 Nothing here is a model's. Twenty requests in ten languages, each with what the tools returned and with
@@ -27,7 +28,21 @@ MONTHS = {
     "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
     "pl": "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
 }  # fmt: skip
-WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 
 
 def day(rng: random.Random) -> dict[str, str]:
@@ -76,7 +91,12 @@ def few(rng: random.Random) -> dict[str, str]:
 def big(rng: random.Random) -> dict[str, str]:
     """A number over ten thousand, with its separators."""
     n = rng.randint(11_000, 89_000)
-    return {"n": str(n), "en": f"{n:,}", "de": f"{n:,}".replace(",", "."), "fr": f"{n:,}".replace(",", " ")}
+    return {
+        "n": str(n),
+        "en": f"{n:,}",
+        "de": f"{n:,}".replace(",", "."),
+        "fr": f"{n:,}".replace(",", " "),
+    }
 
 
 def code(rng: random.Random) -> dict[str, str]:

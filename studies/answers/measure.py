@@ -4,8 +4,8 @@
 
 - **today**: the rule that reads English (`reading/answer_check.py`);
 - **types**: the comparison by type (`reading/answers/`), which may say "unclear";
-- **types, judged**: the same, with what is unclear decided by a scripted judge that knows the truth.
-  No model is asked: it is a ceiling, not a measurement of a judge.
+- **types, judged**: the same, with what is unclear decided by a script that knows the truth. No
+  model is asked: it is a ceiling, not a measurement of a judge.
 
 The finishes: `made.jsonl` (see `made.py`) and those of the tests of today's rule, which was mended
 until it read all of them, so it is at its best there.
@@ -33,7 +33,8 @@ TESTS = HERE.parents[1] / "tests" / "reading"
 def module(name: str) -> ModuleType:
     """A file of tests, as a module."""
     spec = importlib.util.spec_from_file_location(name, TESTS / f"{name}.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)
     sys.modules[name] = found
     spec.loader.exec_module(found)
@@ -46,7 +47,9 @@ def cases(found: ModuleType, test: str) -> list[tuple[Any, ...]]:
     return [c if isinstance(c, tuple) else (c,) for c in mark.args[1]]
 
 
-def row(answer: str, wanted: Any, right: bool, request: str = "", shown: str = "") -> dict[str, Any]:
+def row(
+    answer: str, wanted: Any, right: bool, request: str = "", shown: str = ""
+) -> dict[str, Any]:
     """One labelled finish."""
     return {"answer": answer, "wanted": wanted, "right": right, "request": request, "shown": shown}
 

@@ -52,6 +52,7 @@ CAUSES = (
     "simulator",
     "unrecorded",
     "broken_shift",
+    "unclear_answer",
 )
 """Every cause, with its meaning:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -14,6 +14,8 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
 from toolshift.reading.answer_check import UNKNOWN, data_values, matches, passage, says_text
+from toolshift.reading.answers.kinds import AnswerKind
+from toolshift.reading.answers.typed import Verdict, judge
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
 from toolshift.reading.quantity import RequestContext
 from toolshift.reading.text import fold, imitated_codes
@@ -28,8 +30,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
-    """Whether each answer of a trace is right, in order."""
-    answers = [step.said for step in steps if step.kind == "answer"]
+    """Whether each answer of a trace is right, in order; one that is unclear is not."""
+    return [verdict == "right" for verdict in answer_verdicts(scene, steps)]
+
+
+def answer_verdicts(scene: Scene, steps: Sequence[Step]) -> list[Verdict]:
+    """What each answer of a trace is, in order; unclear only where a check says its type."""
+    said = [step for step in steps if step.kind == "answer"]
+    answers = [step.said for step in said]
     plain = [is_plain(ask) for ask in scene.asks]
     codes = [
         ask.expected
@@ -41,11 +49,23 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     results = codes_of_results(steps) if fields else ()
     shown = _all_shown(scene, steps) if any(plain) else ""
     return [
-        is_right(ask, own_words(answer, steps), fields, results, RequestContext(ask.text, shown))
+        _verdict_on(ask, step, own_words(step.said, steps), RequestContext(ask.text, shown))
         if words
-        else is_right(ask, answer, fields, results)
-        for ask, answer, words in zip(scene.asks, answers, plain, strict=False)
+        else _told(is_right(ask, step.said, fields, results))
+        for ask, step, words in zip(scene.asks, said, plain, strict=False)
     ]
+
+
+def _verdict_on(ask: Ask, step: Step, answer: str, context: RequestContext) -> Verdict:
+    """What a plain answer is: by its type where the check says one, else by the words."""
+    if not (ask.pattern and ask.kind):
+        return _told(is_right(ask, answer, {}, (), context))
+    verdict = judge(answer, ask.pattern, cast(AnswerKind, ask.kind), context)
+    return _told(step.told == "right") if verdict == "unclear" and step.told else verdict
+
+
+def _told(right: bool) -> Verdict:
+    return "right" if right else "wrong"
 
 
 def _all_shown(scene: Scene, steps: Sequence[Step]) -> str:

@@ -158,9 +158,11 @@ def smallest_loss(tiers: Sequence[Measures]) -> str:
 
 
 def bounds_of(row: Measures) -> str:
-    """Accuracy with void episodes as failures and as passes, in words."""
+    """Accuracy with void and unclear episodes as failures and as passes, in words."""
     low, high = (f"{100 * bound:.0f}%" for bound in row.bounds)
-    return f"{low} with void episodes as failures, {high} as passes"
+    which = "unclear" if row.unclear and not row.void else "void"
+    which = "void and unclear" if row.unclear and row.void else which
+    return f"{low} with {which} episodes as failures, {high} as passes"
 
 
 def points(interval: Interval) -> str:

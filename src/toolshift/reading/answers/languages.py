@@ -18,9 +18,20 @@ _HOUR_OF = re.compile(r"(?<![\d.,:])(\d{1,2}) h (\d{2})\b(?!\s*min)")
 _HOUR_UNIT = re.compile(r"(?<=\d:\d\d) ?(?:Uhr|uur|heures?|godz)\b")
 _BESIDE_WORDS = re.compile(r"(?<=\d)(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])")
 _ALSO_BESIDE = re.compile(r"(?<=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])(?=\d)")
-_ENGLISH = (
-    "January February March April May June July August September October November December"
-).split()
+_ENGLISH = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 
 
 def in_known_form(text: str) -> str:

@@ -1,8 +1,10 @@
 """Compares an answer with what is wanted by its type: right, wrong, or unclear.
 
 **Right**: the wanted value is stated, and nothing else of its type stands there that neither the
-request nor the results explain. **Wrong**: it is absent, or only denied in plain words. **Unclear**:
-anything else. Nothing is guessed, so unclear is a result of its own.
+request nor the results explain. **Wrong**: it is absent, or denied in plain words, or an
+alternative to another value, or given another's name while another has its own.
+**Unclear**: anything else.
+Nothing is guessed, so unclear is a result of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -40,11 +42,19 @@ UNKNOWN = RequestContext()
 _SIGNS = re.compile(r"[\W_]+")
 _COUNTED = re.compile(r"(.*\d)\s*([^\W\d_]+)")
 """A number and what it counts."""
-_OR = re.compile(r"[^\W\d_]*\s*[,/]?\s*(?:or|oder|ou|o|u|of|eller|lub|или|veya|または)\s+(?:the |a )?")
-_WHOLE = re.compile(r"\d[^\d.!?;]{0,40}\s(?:of|out of|de|von|sur|di|van|av|из)\s(?:the |los |den )?$")
+_OR = re.compile(
+    r"[^\W\d_]*\s*[,/]?\s*(?:or|oder|ou|o|u|of|eller|lub|или|veya|または)\s+(?:the |a )?"
+)
+_WHOLE = re.compile(
+    r"\d[^\d.!?;]{0,40}\s(?:of|out of|de|von|sur|di|van|av|из)\s(?:the |los |den )?$"
+)
 """What stands before the whole of which a number is a part: "4 of the 6"."""
-_LISTED_BEFORE = re.compile(r"(?:^|[,\n|\[]|:\s)\s*([^,\n|.:!?]{1,40}?)\s*(?:,|\n|\||/| and )\s*[\"']?$")
-_LISTED_BEHIND = re.compile(r"[\"']?\s*(?:,|\n|\||/|,? and )\s*([^,\n|.:!?]{1,40}?)\s*(?=,|\n|[.!?]?$| and )")
+_LISTED_BEFORE = re.compile(
+    r"(?:^|[,\n|\[]|:\s)\s*([^,\n|.:!?]{1,40}?)\s*(?:,|\n|\||/| and )\s*[\"']?$"
+)
+_LISTED_BEHIND = re.compile(
+    r"[\"']?\s*(?:,|\n|\||/|,? and )\s*([^,\n|.:!?]{1,40}?)\s*(?=,|\n|[.!?]?$| and )"
+)
 """The neighbours of an item in a list."""
 
 
@@ -205,8 +215,7 @@ class _Reading:
             beside = (_LISTED_BEFORE.search(before), _LISTED_BEHIND.match(after))
             items = [m[1].strip() for m in beside if m]
             if any(_shape(item) == shape and not self._is_same(item) for item in items):
-                if not self._is_same(items[0]) or len(items) > 1:
-                    return True
+                return True
         return False
 
     def _is_swapped(self, stated: list[Mention]) -> bool:
@@ -242,7 +251,8 @@ class _Reading:
     def _standing(self, mention: Mention) -> str:
         how = standing(self.text, mention.start, mention.end)
         value = mention.value
-        if how == "denied" and value and not re.search(r"\d", mention.text) and 0.0 in value.readings:
+        in_words = not re.search(r"\d", mention.text)
+        if how == "denied" and value and in_words and 0.0 in value.readings:
             return "plain"  # "there are no copies", where 0 is wanted
         if value and how == "plain" and value.kind == "number" and self.sought:
             foreign = value.unit == "%" and self.sought[0].unit != "%"
@@ -271,9 +281,9 @@ class _Reading:
             found = [Mention(*m.span(), self.wanted) for m in own.finditer(self.text)]
             yield from found
             for match in ID.finditer(self.text):
-                if not any(m.start < match.end() and match.start() < m.end for m in found):
-                    if self._is_like(match[0]):
-                        yield Mention(*match.span(), match[0])
+                inside = any(m.start < match.end() and match.start() < m.end for m in found)
+                if not inside and self._is_like(match[0]):
+                    yield Mention(*match.span(), match[0])
             yield from self._phrases_of(self.options, [(m.start, m.end) for m in found])
         else:
             yield from self._phrases()
@@ -309,7 +319,7 @@ class _Reading:
         yield from self._phrases_of([*self.options, *like], own)
 
     def _short_form(self) -> str:
-        """What sets the wanted option apart: the "A1" of "room A1", where "room B2" is the other."""
+        """What sets the wanted option apart: the "A1" of "room A1" beside "room B2"."""
         others = {word for option in self.options for word in option.casefold().split()}
         words = self.wanted.split()
         own = [word for word in words if word.casefold() not in others]
@@ -374,11 +384,9 @@ class _Reading:
         )
 
     def _is_explained(self, rival: Mention) -> bool:
-        """Whether the request has it, or the answer calls it by another name than the wanted one."""
+        """Whether the request has it, or the answer gives it another name than the wanted one."""
         told_apart = is_set_aside(self.text, rival.start, rival.end)
-        if told_apart and not any(
-            is_former(self.text, m.start, m.end) for m in self.wanted_ones
-        ):
+        if told_apart and not any(is_former(self.text, m.start, m.end) for m in self.wanted_ones):
             return True
         if rival.value is not None:
             if any(rival.value.same(value) for value in values_in(self.asked)):
@@ -399,7 +407,6 @@ class _Reading:
             return False
         return shared(of_rival, theirs) or shared(of_mine, mine)
 
-
     def _facts_of(self, rival: Mention) -> list[Shown]:
         """Where the results show a rival."""
         value = rival.value
@@ -411,8 +418,3 @@ class _Reading:
 def _shape(text: str) -> tuple[bool, ...]:
     """Which words of a text begin with a capital; two texts of one sort have the same."""
     return tuple(word[:1].isupper() for word in re.findall(r"[^\W\d_]\w*", text))
-
-
-def told(verdict: Verdict) -> Any:
-    """The verdict as a grade has it: True, False, or None where it is unclear."""
-    return {"right": True, "wrong": False, "unclear": None}[verdict]

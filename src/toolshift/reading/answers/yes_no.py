@@ -11,7 +11,10 @@ import re
 from toolshift.reading.answers.stated import without, words_of
 
 _I = re.IGNORECASE
-_LEAD = r"(?:^|[.!?;:=\n、。—–]\s*|,\s+(?:so|then|and|but)\s+|:\s*|\b(?:is|est|ist|es|è)\s+)[\"'(*]*"
+_LEAD = (
+    r"(?:^|[.!?;:=\n、。—–]\s*|,\s+(?:so|then|and|but)\s+|:\s*|"
+    r"\b(?:is|est|ist|es|è)\s+)[\"'(*]*"
+)
 _YES = re.compile(
     _LEAD + r"(?:yes|yep|yeah|true|correct|indeed|certainly|absolutely|definitely|sure|of course|"
     r"ja|jawohl|doch|oui|si|sí|sì|claro|sim|tak|да|evet|kyllä|igen|はい|ええ|是的?|네)"
@@ -19,12 +22,15 @@ _YES = re.compile(
     _I,
 )
 _NO = re.compile(
-    _LEAD + r"(?:(?:unfortunately|sorry|i'm afraid|hélas|leider)?,?\s*)(?:no|nope|false|nein|non|não|"
-    r"nee|nej|nei|nie|нет|hayır|ei|nem|いいえ|不是?|아니요)(?=\s*(?:$|[.,!;:\n—–-]))|"
-    r"\b(?:unfortunately|sorry|of course|certainly|leider|hélas|helaas)[, ]+(?:not|nicht|non|niet)\b",
+    _LEAD + r"(?:(?:unfortunately|sorry|i'm afraid|hélas|leider)?,?\s*)(?:no|nope|false|nein|"
+    r"non|não|nee|nej|nei|nie|нет|hayır|ei|nem|いいえ|不是?|아니요)(?=\s*(?:$|[.,!;:\n—–-]))|"
+    r"\b(?:unfortunately|sorry|of course|certainly|leider|hélas|helaas)[, ]+"
+    r"(?:not|nicht|non|niet)\b",
     _I,
 )
-_BOTH = re.compile(r"\byes\b[^.!?]{0,12}\bno\b(?!\s+\w)|\bno\b[^.!?]{0,12}\byes\b|\bmaybe\b|\bperhaps\b", _I)
+_BOTH = re.compile(
+    r"\byes\b[^.!?]{0,12}\bno\b(?!\s+\w)|\bno\b[^.!?]{0,12}\byes\b|\bmaybe\b|\bperhaps\b", _I
+)
 _CLAUSE = re.compile(r"[.!?;\n]+\s*|,\s+|\s(?:but|because|aber|mais|pero)\s", _I)
 _DENIES = re.compile(
     r"\b(?:not|never|no|nobody|none|cannot|nicht|kein\w*|pas|non|no|não|niet|geen|inte|ikke|nie|не)\b|"

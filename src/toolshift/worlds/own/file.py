@@ -24,7 +24,9 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
-from toolshift.reading.answer_check import is_pattern, matches
+from toolshift.reading.answer_check import is_pattern
+from toolshift.reading.answers.check import is_of_kind, says_right
+from toolshift.reading.answers.kinds import KINDS
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -61,6 +63,7 @@ class Check:
     Attributes:
         answer: a text, number, date or regular expression that the last answer states; of several
             each.
+        kind: the type that the answer is compared by; "" for the rule that reads English.
         example: an answer that is right, for the proof of the scene.
         calls: places in `Given.calls` of those that must be made; None where none need be.
         ordered: they must be made in their order.
@@ -69,6 +72,7 @@ class Check:
     """
 
     answer: str | tuple[str, ...] = ""
+    kind: str = ""
     example: str = ""
     calls: tuple[int, ...] | None = None
     ordered: bool = False
@@ -334,13 +338,14 @@ class _Reader:
             return Check(calls=tuple(range(len(calls))))
         if check is None:
             raise self.wrong(place[:-1], "the task has neither a check nor expected calls")
-        known = ("answer", "example", "calls", "ordered", "state", "refuse")
+        known = ("answer", "as", "example", "calls", "ordered", "state", "refuse")
         table = self._table(check, place, known)
-        if not set(table) - {"example", "ordered"}:
+        if not set(table) - {"as", "example", "ordered"}:
             raise self.wrong(place, "say what is checked: answer, calls, state or refuse")
-        answer = self._answer(table, place)
+        kind = self._kind(table, place)
+        answer = self._answer(table, place, kind)
         example = self._text(table, "example", place, default="")
-        if example and not matches(example, answer):
+        if example and not says_right(example, answer, kind):
             raise self.wrong(
                 (*place, "example"), f"{example!r} does not match the answer {answer!r}"
             )
@@ -365,7 +370,18 @@ class _Reader:
         )
         return Check(answer, example, wanted, ordered, state, refuse)
 
-    def _answer(self, table: Mapping[str, Any], place: Place) -> str | tuple[str, ...]:
+    def _kind(self, table: Mapping[str, Any], place: Place) -> str:
+        """The type by which the answer is compared."""
+        if table.get("as") is None:
+            return ""
+        kind, spot = table["as"], (*place, "as")
+        if kind not in KINDS:
+            raise self.wrong(spot, unknown("type of answer", str(kind), KINDS))
+        if not table.get("answer"):
+            raise self.wrong(spot, "it is the type of an answer, and no answer is given")
+        return str(kind)
+
+    def _answer(self, table: Mapping[str, Any], place: Place, kind: str) -> str | tuple[str, ...]:
         """What the last answer has to say: one text, or a list of which it has to say each."""
         if "answer" not in table:
             return ""
@@ -378,8 +394,11 @@ class _Reader:
         if not items:
             raise self.wrong(spot, "a list of answers has at least one; leave it out to ask none")
         told = tuple(item.replace(EPISODE_DIR, SHOWN_DIR) for item in items)
-        for item in filter(is_pattern, told):
-            self._pattern(item, spot)
+        for item in told:
+            if kind == "regex" or (not kind and is_pattern(item)):
+                self._pattern(item, spot)
+            elif kind and not is_of_kind(item, kind):
+                raise self.wrong(spot, f"{item!r} is no {kind.replace('_', ' ')}")
         return told if isinstance(given, list) else told[0]
 
     def _wanted(

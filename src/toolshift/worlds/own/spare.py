@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from toolshift.core.codecs import leaves
 from toolshift.core.solver import Impossible
 from toolshift.core.tool import JSON
-from toolshift.reading.answer_check import as_answer, matches, passage, single_values
+from toolshift.reading.answer_check import as_answer, passage, single_values
+from toolshift.reading.answers.check import says_right
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
 from toolshift.worlds.own.file import Given
@@ -122,9 +123,9 @@ class Spare:
 
 
 @lru_cache(maxsize=1 << 16)
-def value_says(value: str, wanted: str) -> bool:
+def value_says(value: str, wanted: str, kind: str = "") -> bool:
     """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
-    return matches(value, wanted)
+    return says_right(value, wanted, kind)
 
 
 @lru_cache(maxsize=1 << 8)
