@@ -63,21 +63,21 @@ class Check:
     Attributes:
         answer: a text, number, date or regular expression that the last answer states; of several
             each.
-        kind: the type that the answer is compared by; "" for the rule that reads English.
         example: an answer that is right, for the proof of the scene.
         calls: places in `Given.calls` of those that must be made; None where none need be.
         ordered: they must be made in their order.
         state: `module:function` that is given the end state and says whether it is right.
         refuse: the reason for which the right end is a refusal.
+        kind: the type that the answer is compared by; "" for the rule that reads English.
     """
 
     answer: str | tuple[str, ...] = ""
-    kind: str = ""
     example: str = ""
     calls: tuple[int, ...] | None = None
     ordered: bool = False
     state: str = ""
     refuse: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ class _Reader:
             if ("calls" in table)
             else None
         )
-        return Check(answer, example, wanted, ordered, state, refuse)
+        return Check(answer, example, wanted, ordered, state, refuse, kind)
 
     def _kind(self, table: Mapping[str, Any], place: Place) -> str:
         """The type by which the answer is compared."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from toolshift.core.codecs import leaves
 from toolshift.core.solver import Impossible
 from toolshift.core.tool import JSON
-from toolshift.reading.answer_check import as_answer, passage, single_values
+from toolshift.reading.answer_check import as_answer, matches, passage, single_values
 from toolshift.reading.answers.check import says_right
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
@@ -125,7 +125,7 @@ class Spare:
 @lru_cache(maxsize=1 << 16)
 def value_says(value: str, wanted: str, kind: str = "") -> bool:
     """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
-    return says_right(value, wanted, kind)
+    return says_right(value, wanted, kind) if kind else matches(value, wanted)
 
 
 @lru_cache(maxsize=1 << 8)
