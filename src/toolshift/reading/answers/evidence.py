@@ -23,7 +23,7 @@ class Shown(msgspec.Struct, frozen=True):
 
     Attributes:
         text: the value, as text.
-        key: the name that it was shown under.
+        key: the names that it was shown under, the outer ones first.
         words: the words of the name, and of the texts beside it in its record.
     """
 
@@ -55,10 +55,11 @@ def _leaves(data: Any, key: str, around: frozenset[str]) -> Iterator[Shown]:
         texts = {k: v for k, v in data.items() if isinstance(v, str)}
         for name, value in data.items():
             beside = [words_of(text) for other, text in texts.items() if other != name]
-            yield from _leaves(value, str(name), around.union(*beside))
+            path = f"{key}_{name}" if key else str(name)
+            yield from _leaves(value, path, around.union(*beside))
     elif isinstance(data, list):
         for item in data:
             yield from _leaves(item, key, around)
     elif data is not None and data != "":
         text = "yes" if data is True else "no" if data is False else str(data)
-        yield Shown(text, key, words_of(key.replace("_", " ")) | (around - words_of(text)))
+        yield Shown(text, key, words_of(key.replace("_", " "), 3) | (around - words_of(text)))

@@ -117,11 +117,11 @@ def is_former(text: str, start: int, end: int) -> bool:
     return bool(_FORMER.search(clause.before))
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The words of a text for comparing, without case, accents and figures."""
+def words_of(text: str, shortest: int = 4) -> frozenset[str]:
+    """The words of a text for comparing, without case, accents, figures and short words."""
     bare = unicodedata.normalize("NFKD", fold(text).casefold())
     plain = "".join(sign for sign in bare if not unicodedata.combining(sign))
-    words = re.findall(r"[^\W\d_]{4,}|[^\W\d_a-z]{2,}", plain)
+    words = re.findall(rf"[^\W\d_]{{{shortest},}}|[^\W\d_a-z]{{2,}}", plain)
     return frozenset(words) | frozenset(
         part for word in words if not word.isascii() for part in _pairs(word)
     )

@@ -42,9 +42,7 @@ UNKNOWN = RequestContext()
 _SIGNS = re.compile(r"[\W_]+")
 _COUNTED = re.compile(r"(.*\d)\s*([^\W\d_]+)")
 """A number and what it counts."""
-_OR = re.compile(
-    r"[^\W\d_]*\s*[,/]?\s*(?:or|oder|ou|o|u|of|eller|lub|или|veya|または)\s+(?:the |a )?"
-)
+_OR = re.compile(r"[^\W\d_]*\s*[,/]?\s*(?:or|oder|ou|o|u|eller|lub|или|veya|または)\s+(?:the |a )?")
 _WHOLE = re.compile(
     r"\d[^\d.!?;]{0,40}\s(?:of|out of|de|von|sur|di|van|av|из)\s(?:the |los |den )?$"
 )
@@ -214,7 +212,8 @@ class _Reading:
             before, after = self.text[: mention.start], self.text[mention.end :]
             beside = (_LISTED_BEFORE.search(before), _LISTED_BEHIND.match(after))
             items = [m[1].strip() for m in beside if m]
-            if any(_shape(item) == shape and not self._is_same(item) for item in items):
+            new = [item for item in items if item.casefold() not in self.asked.casefold()]
+            if any(_shape(item) == shape and not self._is_same(item) for item in new):
                 return True
         return False
 
@@ -361,11 +360,11 @@ class _Reading:
             if other != mention and first <= other.start and other.end <= last
         ]
         if not beside:
-            return words_of(f"{clause.before} {clause.after}")
+            return words_of(f"{clause.before} {clause.after}", 3)
         start = max((o.end for o in beside if o.end <= mention.start), default=first)
         end = min((o.start for o in beside if o.start >= mention.end), default=last)
-        before = words_of(self.text[start : mention.start])
-        return before or words_of(self.text[mention.end : end])
+        before = words_of(self.text[start : mention.start], 3)
+        return before or words_of(self.text[mention.end : end], 3)
 
     def _names(self, facts: list[Shown]) -> tuple[frozenset[str], frozenset[str]]:
         """The words that only the wanted value goes by, and those that only others go by."""
@@ -378,7 +377,7 @@ class _Reading:
         if not self.own or not others:
             return False
         about = self._about(mention)
-        keys = frozenset[str]().union(*(words_of(f.key.replace("_", " ")) for f in others))
+        keys = frozenset[str]().union(*(words_of(f.key.replace("_", " "), 3) for f in others))
         return shared(about, without(keys, self.own | words_of(self.asked))) and not shared(
             about, self.own | words_of(self.asked)
         )
