@@ -46,6 +46,8 @@ _DOUBTS = re.compile(
     r"или|может|около|veya|belki)\b|(?<=\s)[oó](?=\s)|[<>≤≥~±]\s?$|^\s?\+|または|たぶん",
     _I,
 )
+_LABELS = re.compile(r"\s*[\"']?\s*:[ \t]*(?!true\b|yes\b)[^\s]", _I)
+"""What makes a name of the words before it: "shipped: false"."""
 _INSTEAD = re.compile(r"\b(?:instead|rather than|statt|anstatt)\b|\bau lieu\b", _I)
 """What sets aside only the thing behind it."""
 _FORMER = re.compile(
@@ -85,6 +87,8 @@ def clause_of(text: str, start: int, end: int) -> Clause:
 def standing(text: str, start: int, end: int) -> Standing:
     """Whether the words around a mention state it, deny it, or leave it in doubt."""
     clause = clause_of(text, start, end)
+    if _LABELS.match(text, end):
+        return "doubtful"
     if clause.asks or any(map(_DOUBTS.search, (clause.before, clause.after, clause.behind))):
         return "doubtful"
     denial = next(iter([*_DENIES.finditer(clause.before)][-1:]), None)

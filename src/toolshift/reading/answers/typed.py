@@ -31,7 +31,7 @@ from toolshift.reading.answers.stated import (
     words_of,
 )
 from toolshift.reading.answers.yes_no import says_yes
-from toolshift.reading.choice import rivals as options_of
+from toolshift.reading.options import rivals as options_of
 from toolshift.reading.phrase_spans import places
 from toolshift.reading.quantity import RequestContext, is_other_quantity
 from toolshift.reading.text import fold
@@ -296,7 +296,9 @@ class _Reading:
     def _values(self) -> Iterator[Mention]:
         unit = self.sought[0].unit if self.sought else ""
         kinds = {value.kind for value in self.sought}
-        for value in values_in(self.text):
+        found = values_in(self.text)
+        units = {v.unit for v in found if any(v.same(one) for one in self.sought)}
+        for value in found:
             written = self.text[value.start : value.end]
             same = any(value.same(one) for one in self.sought)
             if value.kind not in kinds and not same:
@@ -305,7 +307,7 @@ class _Reading:
                 in_words = not re.search(r"\d", written) and value.readings == {1.0}
                 if in_words or (value.unit == "%") != (unit == "%"):
                     continue
-                if self.kind == "number" and value.unit not in ("", "%"):
+                if self.kind == "number" and value.unit not in ("", "%", *units):
                     continue
             yield Mention(value.start, value.end, written, value)
 
