@@ -64,19 +64,7 @@ def judged(
 
 
 def decide(folder: RunFolder, verdicts: Mapping[str, str]) -> list[Record]:
-    """Decides unclear episodes by hand, and writes the run's episodes with the new grades.
-
-    Args:
-        folder: the run.
-        verdicts: "right" or "wrong" by the beginning of an episode's id.
-
-    Returns:
-        The episodes that were decided.
-
-    Raises:
-        UsageError: where an id is of no episode or of several, where the episode is not unclear,
-            or where the verdict is another word.
-    """
+    """Decides unclear episodes by hand ("right" or "wrong" by the beginning of an id)."""
     records = list(folder.records())
     now, who = datetime.now(UTC).isoformat(timespec="seconds"), _who()
     decided: dict[str, Record] = {}

@@ -71,17 +71,7 @@ def judge(
     kind: AnswerKind | None = None,
     context: RequestContext = UNKNOWN,
 ) -> Verdict:
-    """Whether an answer is right, wrong, or cannot be told by its type.
-
-    Args:
-        answer: what the agent said, through `final_answer` or in prose.
-        wanted: the right answer; of several each has to be said.
-        kind: its type; that of the value where left out.
-        context: the request, and what the agent was shown.
-
-    Returns:
-        The verdict; of several wanted answers the worst.
-    """
+    """Whether an answer is right, wrong, or unclear by its type; of several wanted the worst."""
     if not isinstance(wanted, str):
         items = [as_answer(item) for item in wanted]
         verdicts = {judge(answer, item, kind, _beside(context, items, item)) for item in items}
