@@ -103,7 +103,8 @@ class Spare:
     def _source(self, item: str) -> tuple[int, str, Any] | None:
         for place in sorted(self.results, reverse=True):
             for _, path, value in values_at(self.results[place]):
-                if any(value_says(as_answer(one), item) for one in single_values(value)):
+                said = map(as_answer, single_values(value))
+                if any(value_says(one, item, self.given.check.kind) for one in said):
                     return place, path[-1], value
         for place in sorted(self.results, reverse=True):
             if words_saying(JSON.encode(self.results[place]).decode(), item):
