@@ -103,7 +103,13 @@ def _try_files(options: CheckOptions) -> list[Tried]:
 
 def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
     """Prints what was found of the tasks of a file."""
-    print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in tried])
+    rows = [[t.id, t.state, t.shifts, t.answer_type, t.said] for t in tried]
+    print_table("", ("task", "", "shifts", "answer", ""), rows)
+    if any(task.answer_type.endswith("?") for task in tried):
+        say(
+            "\nNote: an answer type with `?` is inferred and not used: these answers are read by "
+            "the rule for English. `check: {answer: ..., as: TYPE}` compares them by their type."
+        )
     if world.shared:
         say(f"\nNote: {world.shared}.")
     if not world.writes and world.file.writes is None:

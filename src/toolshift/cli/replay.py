@@ -27,7 +27,9 @@ from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
 
 Outcome = Literal["reproduced", "differs", "left out", "passed", "failed", "void"]
-OUTCOMES: dict[str, Outcome] = {"passed": "passed", "failed": "failed", "void": "void"}
+OUTCOMES: dict[str, Outcome] = {
+    "passed": "passed", "failed": "failed", "unclear": "failed", "void": "void",
+}  # fmt: skip
 MAX_LISTED = 60
 """Episodes that are listed; --json has them all."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import click
 
-from toolshift.api import report_of
+from toolshift.api import report_of, save_report
 from toolshift.cli.options import AsJson
 from toolshift.cli.parameters import argument, on_command_line, option, options_struct
 from toolshift.cli.report_open import ServedPage, open_page
@@ -28,6 +28,8 @@ from toolshift.report.tables import GROUPINGS, groups_of
 from toolshift.report.terminal import print_report
 from toolshift.report.travel.eval_results import write_results
 from toolshift.report.travel.every_eval_ever import write_records
+from toolshift.report.words import verdict as verdict_in_words
+from toolshift.runs.decisions import decide
 from toolshift.runs.parts import joined
 from toolshift.runs.run_folder import RunFolder
 
@@ -135,6 +137,13 @@ class ReportOptions:
     ] = False
     served: ServedPage
     travel: TravelOptions
+    decide: Annotated[
+        tuple[str, ...],
+        option(
+            metavar="EPISODE=right|wrong",
+            help="Decide an episode whose answer is unclear by its type; kept in the run folder.",
+        ),
+    ] = ()
     as_json: AsJson = False
 
 
@@ -202,6 +211,8 @@ def _report_runs(wanted: ReportOptions) -> None:
         raise UsageError(unknown("table", wanted.grouping, GROUPINGS))
     _check_together(wanted)
     folders = [RunFolder.read(path) for path in wanted.runs]
+    if wanted.decide:
+        folders = [_decided(folders, wanted.decide)]
     if wanted.join:
         folders = [joined(folders)]
     reports = [report_of(folder) for folder in folders]
@@ -218,6 +229,19 @@ def _report_runs(wanted: ReportOptions) -> None:
             say(f"Written: {file}", err=True)
     if wanted.html is not None or not (wanted.no_html or wanted.as_json or wanted.join):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
+
+
+def _decided(folders: Sequence[RunFolder], told: Sequence[str]) -> RunFolder:
+    """The run with unclear answers decided by hand, and its report written again."""
+    if len(folders) > 1:
+        raise UsageError("--decide is for one run: name that alone")
+    pairs = [text.partition("=") for text in told]
+    records = decide(folders[0], {name: verdict for name, _, verdict in pairs})
+    folder = RunFolder.read(folders[0].path)
+    save_report(folder, report_of(folder))
+    for record in records:
+        say(f"Decided: {record.episode}: {verdict_in_words(record.grade)}", err=True)
+    return folder
 
 
 def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> None:

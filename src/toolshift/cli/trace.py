@@ -79,6 +79,9 @@ def print_episode(folder: RunFolder, record: Record) -> None:
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
         say(f"Expected: {wanted}")
+        if record.grade.unclear:
+            decide = command("report", folder.path)
+            say(f"Decide: {decide} --decide {record.episode}=right (or =wrong)")
         for call in calls_not_made(scene, record.steps):
             say(visible(f"Expected and not called: {as_call(call)}"))
 
@@ -107,8 +110,8 @@ def _guilty(folder: RunFolder, record: Record) -> int | None:
 
 
 def _list_episodes(folder: RunFolder, as_json: bool) -> None:
-    """The episodes of a run with their names: failures first, then void ones, then passes."""
-    places = ("failed", "void", "passed")
+    """The episodes of a run: unclear ones first, then failures, then void ones, then passes."""
+    places = ("unclear", "failed", "void", "passed")
     found = [
         {
             "episode": record.episode,
@@ -145,10 +148,14 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
     ]
     own = all(row["task"] for row in found)
     columns = ("episode", "outcome", "cause", "agent", "shifts", "task" if own else "scene")
-    print_table(f"{len(found)} episodes, failures first", columns, rows)
+    unclear = sum(row["outcome"] == "unclear" for row in found)
+    first = f"{unclear} unclear first, then failures" if unclear else "failures first"
+    print_table(f"{len(found)} episodes, {first}", columns, rows)
     if len(found) > len(rows):
         say(f"{len(found) - len(rows)} more: --json lists them all.")
     say(f"One of them: {command('trace', folder.path, 'EPISODE')}")
+    if unclear:
+        say(f"Decide one: {command('report', folder.path)} --decide EPISODE=right (or =wrong)")
     if any(row["task"] for row in found):
         say("EPISODE is the beginning of an id in the first column, or the id of a task.")
 

@@ -29,6 +29,9 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         slot: what a question to the user was about; "" where he did not understand it.
         prose: said outside the protocol, and read by `reading.prose.read_prose`.
         judge: the model that was asked what the prose is (`agents.judge`); "" for none.
+        told: of an answer that its type left unclear: "right" or "wrong", as a judge or somebody
+            decided; "" where nobody has.
+        told_by: who decided it.
         touched: what came back is not what the bare truth would have said.
         evidence: the reason for a refusal that came to light in this step.
         tools: the names on offer after this step, where some have gone, or come with a request.
@@ -53,6 +56,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     slot: str = ""
     prose: bool = False
     judge: str = ""
+    told: str = ""
+    told_by: str = ""
     touched: bool = False
     evidence: str = ""
     tools: tuple[str, ...] = ()

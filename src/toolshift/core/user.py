@@ -22,6 +22,8 @@ class Ask:
         expected: the answer; None where any answer is forgiven, as for a request that the user
             takes back in the next turn.
         pattern: what a check wants a right answer to say, in place of `expected`.
+        kind: the type of that answer (`reading.answers.kinds`), by which it is then compared; ""
+            for the rule that reads English.
         replies: what the user answers when asked about a slot, where that is not the value.
         notice: a system message that comes with this turn, as when a rule changes.
         scripted: the user goes by a script: whatever is said to them ends the turn, and their next
@@ -39,6 +41,7 @@ class Ask:
     pattern: str | tuple[str, ...] = ""
     scripted: bool = False
     blocked: bool = False
+    kind: str = ""
 
 
 def leaves_out(ask: Ask, slot: str) -> bool:

@@ -54,6 +54,7 @@ CAUSES = (
     "unrecorded",
     "broken_shift",
     "own_outage",
+    "unclear_answer",
 )
 """Every cause, with its meaning:
 

@@ -73,7 +73,7 @@ class Episode:
         judge: ProseReader | None = None,
     ) -> None:
         self.scene = scene
-        self._judge = judge
+        self.judge = judge
         self.trial = trial
         self.budget = budget or Budget.of(scene)
         self.session = scene.open_live() if live else scene.open()
@@ -454,7 +454,7 @@ class Episode:
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
         heard = heard_in(self.steps, self.ask_now)
-        reading = read_ending(self.scene, text, shown, heard, self._judge)
+        reading = read_ending(self.scene, text, shown, heard, self.judge)
         if reading.kind == "question":
             self.ask(text, prose=True)
         elif reading.kind == "refusal":

@@ -14,11 +14,20 @@ from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED, OWN_OUTAGE
 from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
-from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive, is_shown
+from toolshift.episode.grading_rules import (
+    answer_verdicts,
+    answers_right,
+    effects_of,
+    is_decisive,
+    is_shown,
+)
 from toolshift.reading.text import fold
 
+UNCLEAR = "unclear_answer"
+"""The cause of an episode whose answer is neither right nor wrong by its type."""
 
-class Grade(msgspec.Struct, frozen=True):
+
+class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
     """The verdict on one episode.
 
     Attributes:
@@ -44,6 +53,8 @@ class Grade(msgspec.Struct, frozen=True):
         exploration: the active exploration score, None where nothing disturbed the episode.
         oracle_calls: calls that the oracle needs in the same scene.
         misunderstood: questions that the simulated user did not understand.
+        unclear: not passed, and all that speaks against it is an answer whose type does not tell
+            whether it is right (`check: {as: ...}`). Accuracy is then given from both sides.
     """
 
     passed: bool
@@ -61,6 +72,7 @@ class Grade(msgspec.Struct, frozen=True):
     exploration: float | None
     oracle_calls: int
     misunderstood: int
+    unclear: bool = False
 
     @property
     def excused(self) -> bool:
@@ -91,13 +103,14 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
         void = last.name
     if not passed and misunderstood and _unheard(scene, steps, end):
         void = "simulator"
+    unclear = not passed and not void and is_unclear(scene, steps, end)
     refused = end == "refused"
     reason = last.name if last is not None and refused else ""
     return Grade(
         passed=passed,
         void=bool(void),
         end=end,
-        cause="" if passed else void or cause_of(scene, steps, end),
+        cause="" if passed else void or (UNCLEAR if unclear else cause_of(scene, steps, end)),
         solvable=scene.solvable or _fulfilled_after_all(scene, steps, end),
         refused=refused,
         right_reason=refused and reason == scene.outcome.refusal,
@@ -109,7 +122,16 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
         exploration=exploration(calls, scene.outcome.refusal),
         oracle_calls=len(scene.calls),
         misunderstood=misunderstood,
+        unclear=unclear,
     )
+
+
+def is_unclear(scene: Scene, steps: Sequence[Step], end: End) -> bool:
+    """Whether an episode passes or fails by an answer of which its type does not tell."""
+    if scene.outcome.calls_alone or not scene.solvable or end != "answered":
+        return False
+    verdicts = answer_verdicts(scene, steps)
+    return "unclear" in verdicts and "wrong" not in verdicts and _effects_right(scene, steps)
 
 
 def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, cast
 
 import msgspec
 
 from toolshift.core.codecs import leaves
 from toolshift.core.message import CODE
+from toolshift.core.render import FORMS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
+from toolshift.core.tool import JSON
 from toolshift.core.user import Ask
 from toolshift.reading.answer_check import UNKNOWN, data_values, matches, passage, says_text
+from toolshift.reading.answers.kinds import AnswerKind
+from toolshift.reading.answers.typed import Verdict, judge
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
 from toolshift.reading.quantity import RequestContext
 from toolshift.reading.text import fold, imitated_codes
@@ -28,8 +34,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
-    """Whether each answer of a trace is right, in order."""
-    answers = [step.said for step in steps if step.kind == "answer"]
+    """Whether each answer of a trace is right, in order; one that is unclear is not."""
+    return [verdict == "right" for verdict in answer_verdicts(scene, steps)]
+
+
+def answer_verdicts(scene: Scene, steps: Sequence[Step]) -> list[Verdict]:
+    """What each answer of a trace is, in order; unclear only where a check says its type."""
+    said = [step for step in steps if step.kind == "answer"]
+    answers = [step.said for step in said]
     plain = [is_plain(ask) for ask in scene.asks]
     codes = [
         ask.expected
@@ -40,12 +52,26 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     fields = {} if bare else shown_fields(scene, steps)
     results = codes_of_results(steps) if fields else ()
     shown = _all_shown(scene, steps) if any(plain) else ""
+    data = _shown_as_data(steps) if any(ask.kind for ask in scene.asks) else ""
     return [
-        is_right(ask, own_words(answer, steps), fields, results, RequestContext(ask.text, shown))
+        _verdict_on(ask, step, own_words(step.said, steps), RequestContext(ask.text, shown), data)
         if words
-        else is_right(ask, answer, fields, results)
-        for ask, answer, words in zip(scene.asks, answers, plain, strict=False)
+        else _told(is_right(ask, step.said, fields, results))
+        for ask, step, words in zip(scene.asks, said, plain, strict=False)
     ]
+
+
+def _verdict_on(ask: Ask, step: Step, answer: str, context: RequestContext, data: str) -> Verdict:
+    """What a plain answer is: by its type where the check says one, else by the words."""
+    if not (ask.pattern and ask.kind):
+        return _told(is_right(ask, answer, {}, (), context))
+    read = RequestContext(context.request, f"{context.shown}\n{data}")
+    verdict = judge(answer, ask.pattern, cast(AnswerKind, ask.kind), read)
+    return _told(step.told == "right") if verdict == "unclear" and step.told else verdict
+
+
+def _told(right: bool) -> Verdict:
+    return "right" if right else "wrong"
 
 
 def _all_shown(scene: Scene, steps: Sequence[Step]) -> str:
@@ -57,6 +83,24 @@ def _all_shown(scene: Scene, steps: Sequence[Step]) -> str:
     return "\n".join(
         (*(step.text for step in steps), *(f"{name} {text}" for name, text in descriptions))
     )
+
+
+def _shown_as_data(steps: Sequence[Step]) -> str:
+    """What results in other forms than JSON say, as JSON: the form changes no verdict."""
+    texts = [step.text for step in steps if step.kind == "call" and step.ok]
+    found = [_read_back(text) for text in dict.fromkeys(texts) if _as_json(text) is None]
+    return "\n".join(JSON.encode(data).decode() for data in found if data)
+
+
+@lru_cache(maxsize=256)
+def _read_back(text: str) -> Any:
+    """The data of a text in one of the forms of results; None where it is in none of them."""
+    for form in FORMS.values():
+        with suppress(Exception):  # each form rejects a text of another one in its own way
+            data = form.read(text)
+            if isinstance(data, dict | list) and form.write(data) == text:
+                return data
+    return None
 
 
 def is_plain(ask: Ask) -> bool:

@@ -19,6 +19,7 @@ from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, t
 from toolshift.measure.statistics import Interval
 from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell
+from toolshift.runs.decisions import judged
 from toolshift.runs.own import NotStored
 from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift
@@ -158,6 +159,7 @@ def regrade_run(
             records.append(record)
             continue
         read = reread(scene, record, judge) if judge else record
+        read = msgspec.structs.replace(read, steps=judged(scene, read.steps, read.end, judge))
         verdict = regrade(scene, read.steps, read.end)
         if verdict != record.grade:
             changed.append(Regraded(record.episode, record.grade, verdict))

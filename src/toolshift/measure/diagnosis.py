@@ -12,6 +12,7 @@ from math import inf, isnan
 import msgspec
 
 from toolshift.core.command_line import command
+from toolshift.episode.grade import UNCLEAR
 from toolshift.measure.metrics import ALPHA, Measures
 from toolshift.measure.power import POWER
 from toolshift.measure.statistics import Interval
@@ -53,9 +54,10 @@ class Crashes(msgspec.Struct, frozen=True):
 
 def weaknesses(everything: Measures, tiers: Sequence[Measures]) -> list[Weakness]:
     """The causes behind an agent's failures, the commonest first; empty for a sound agent."""
-    total = sum(everything.causes.values())
+    failed = {cause: count for cause, count in everything.causes.items() if cause != UNCLEAR}
+    total = sum(failed.values())
     ranked = []
-    for cause, count in everything.causes.items():
+    for cause, count in failed.items():
         most = max(tiers, key=lambda row: row.causes.get(cause, 0), default=everything)
         tier = most.label if most.causes.get(cause) else everything.label
         ranked.append(Weakness(cause, count, count / total, tier, most.examples.get(cause, "")))
@@ -158,9 +160,11 @@ def smallest_loss(tiers: Sequence[Measures]) -> str:
 
 
 def bounds_of(row: Measures) -> str:
-    """Accuracy with void episodes as failures and as passes, in words."""
+    """Accuracy with void and unclear episodes as failures and as passes, in words."""
     low, high = (f"{100 * bound:.0f}%" for bound in row.bounds)
-    return f"{low} with void episodes as failures, {high} as passes"
+    which = "unclear" if row.unclear and not row.void else "void"
+    which = "void and unclear" if row.unclear and row.void else which
+    return f"{low} with {which} episodes as failures, {high} as passes"
 
 
 def points(interval: Interval) -> str:

@@ -36,7 +36,7 @@ TIER_ORDER = (*TIERS, COMPOSED)
 NOTHING = Interval(nan, nan, nan, "none", 0)
 
 
-class Measures(msgspec.Struct, frozen=True):
+class Measures(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything measured on one group of episodes, beside the clean scenes of the same tasks.
 
     Rates lie in [0, 1]; what is undefined is NaN (null in JSON).
@@ -45,10 +45,11 @@ class Measures(msgspec.Struct, frozen=True):
         label: the tier, shift, ... of the group.
         void: episodes that say nothing of the agent (see `episode.grade.Grade.void`); counted,
             never scored. `void_kinds` counts them apart.
-        accuracy: mean over tasks of the share of its scored episodes that pass.
+        accuracy: mean over tasks of the share of its scored episodes that pass. An unclear answer
+            counts as a failure in the estimate and the lower limit, and as a pass in the upper one.
         accuracy_all: the same with void episodes as failures (intent to treat).
-        accuracy_best: the same with void episodes as passes; with `accuracy_all` it bounds what
-            they could have shown.
+        accuracy_best: the same with void episodes and unclear answers as passes; with
+            `accuracy_all` it bounds what they could have shown.
         met: share of scored episodes in which the agent met what the shift changed.
         accuracy_met: accuracy on those.
         clean: accuracy on the same tasks, clean.
@@ -78,6 +79,7 @@ class Measures(msgspec.Struct, frozen=True):
             0.8 (`measure.power`), inf where none would; NaN where it was not asked for.
         causes: failures by root cause, the commonest first.
         examples: a failed episode of each cause.
+        unclear: scored episodes whose answer is neither right nor wrong by its type.
     """
 
     label: str
@@ -121,6 +123,7 @@ class Measures(msgspec.Struct, frozen=True):
     detectable: float
     causes: dict[str, int]
     examples: dict[str, str]
+    unclear: int = 0
 
     @property
     def clean_defined(self) -> bool:
@@ -129,8 +132,9 @@ class Measures(msgspec.Struct, frozen=True):
 
     @property
     def void_matters(self) -> bool:
-        """Whether accuracy is given with its bounds: for many void episodes, or its own outages."""
-        return self.void > VOIDS_SAID * self.episodes or OWN_OUTAGE in self.void_kinds
+        """Whether accuracy is given with its bounds: for many voids, its own outages, any unclear."""
+        many = self.void > VOIDS_SAID * self.episodes
+        return many or OWN_OUTAGE in self.void_kinds or self.unclear > 0
 
     @property
     def stated(self) -> Interval:
@@ -143,7 +147,7 @@ class Measures(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Accuracy with void episodes as failures, and with them as passes."""
+        """Accuracy with void and unclear episodes as failures, and with them as passes."""
         return self.accuracy_all.estimate, self.accuracy_best.estimate
 
     @property
@@ -296,9 +300,14 @@ class Arms:
         defined = len(partner) > 0 and not is_clean and st.drop_is_defined(before.estimate)
         every = best = accuracy_met = accuracy = _rate(mine)
         drop_met = drop = st.drop_of_means(first, second) if defined else NOTHING
+        unclear = _how_many(kept["unclear"])
         if len(kept) < len(rows):
             every = _rate(self._passes(rows, void_fails=True))
-            best = _rate(self._count(rows, rows["passed"] | rows["void"]))
+        if unclear:
+            highest = _rate(self._count(kept, kept["passed"] | kept["unclear"]))
+            accuracy = msgspec.structs.replace(accuracy, high=highest.high)
+        if len(kept) < len(rows) or unclear:
+            best = _rate(self._count(rows, rows["passed"] | rows["void"] | rows["unclear"]))
         if len(met) < len(kept):
             accuracy_met = _rate(self._passes(met))
             drop_met = NOTHING
@@ -334,6 +343,7 @@ class Arms:
             **_behaviour(kept),
             **self._refusals(kept),
             **self._failures(kept),
+            unclear=unclear,
         )
 
     def _retention(self, mine: Tally) -> Interval:

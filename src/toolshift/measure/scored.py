@@ -36,7 +36,7 @@ ROW = np.dtype(
     [
         ("place", np.int32),
         *((name, np.bool_) for name in ("passed", "void", "solvable", "refused")),
-        *((name, np.bool_) for name in ("right_reason", "prose", "met")),
+        *((name, np.bool_) for name in ("right_reason", "prose", "met", "unclear")),
         ("end", np.int8),
         ("cause", np.int16),
         *((name, np.int32) for name in ("calls", "errors", "provoked")),
@@ -187,6 +187,7 @@ class Episodes:
                 grade.right_reason,
                 grade.prose,
                 grade.met,
+                grade.unclear,
                 ENDS[grade.end],
                 self._causes.setdefault(grade.cause, len(self._causes)),
                 grade.calls,

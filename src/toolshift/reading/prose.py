@@ -48,6 +48,10 @@ class ProseReader(Protocol):
         """Reads a message beside the results that were shown and what the user said."""
         ...
 
+    def decide(self, request: str, wanted: str, answer: str) -> str:
+        """Whether an answer says what is wanted: "right" or "wrong"; "" where it cannot tell."""
+        ...
+
 
 class LinearModel(msgspec.Struct, frozen=True):
     """A linear model: each sign speaks for or against each class, in whole numbers.

@@ -30,7 +30,12 @@ from toolshift.report.tables import (
     row_of,
     shift_table,
 )
-from toolshift.report.words import judged_in_words, marks_of, unread_in_words
+from toolshift.report.words import (
+    judged_in_words,
+    marks_of,
+    unclear_in_words,
+    unread_in_words,
+)
 
 MAX_DETAILED = 3
 LEGEND = (
@@ -68,9 +73,7 @@ def print_report(
     for line in left_out(report):
         console.print(Text(visible(line)))
     for each in agents:
-        if each.unread:
-            said = _of_run(unread_in_words(each.unread), run)
-            console.print(Text(visible(f"{each.name}: {said}.")))
+        _print_open(each, console, run)
     if not agents:
         console.print("No episode has been run.")
         return
@@ -101,6 +104,13 @@ def print_report(
     for skipped in report.skipped:
         console.print(Text(visible(_skipped(skipped)), style="dim"))
     console.print(_footer(report, agents))
+
+
+def _print_open(each: AgentReport, console: Console, run: Path | None) -> None:
+    """Prints what of an agent was not read, and which answers are unclear."""
+    unread = unread_in_words(each.unread) if each.unread else ""
+    for said in filter(None, (unread, unclear_in_words(each.everything))):
+        console.print(Text(visible(f"{each.name}: {_of_run(said, run)}.")))
 
 
 def _headline(report: Report) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolshift.core.scene import Outcome
 from toolshift.episode.grade import Grade
+from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Judged, UnreadCalls
 
 CAUSES = {
@@ -32,6 +33,7 @@ CAUSES = {
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
     "own_outage": "Its own program said that it is out of order: not scored, and a failure in the "
     "headline.",
+    "unclear_answer": "Whether its answer is right cannot be told by the type of the answer.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
 
@@ -63,6 +65,19 @@ def unread_in_words(unread: UnreadCalls) -> str:
     )
 
 
+def unclear_in_words(row: Measures) -> str:
+    """How many answers are unclear, what that does to the accuracy, and what to do; "" for none."""
+    if not row.unclear:
+        return ""
+    said = "1 answer is" if row.unclear == 1 else f"{row.unclear} answers are"
+    low, high = (f"{100 * bound:.0f}%" for bound in row.bounds)
+    return (
+        f"{said} unclear: accuracy over all episodes lies between {low} (they fail) and {high} "
+        "(they pass). List them: toolshift trace RUN ; decide one: toolshift report RUN --decide "
+        "EPISODE=right (or =wrong)"
+    )
+
+
 def judged_in_words(judged: Judged) -> str:
     """How much a judge read, and where it failed."""
     many = "s" if judged.messages != 1 else ""
@@ -77,13 +92,15 @@ def cause_in_words(cause: str) -> str:
 
 
 def outcome_of(grade: Grade) -> str:
-    """How an episode came out: "passed", "failed" or "void"."""
+    """How an episode came out: "passed", "failed", "void" or "unclear"."""
     if grade.passed:
         return "passed"
+    if grade.unclear:
+        return "unclear"
     return "void" if grade.void else "failed"
 
 
 def verdict(grade: Grade) -> str:
     """The outcome and the cause in a few words: "failed: memorised name"."""
-    cause = grade.cause.replace("_", " ")
+    cause = "" if grade.unclear else grade.cause.replace("_", " ")
     return f"{outcome_of(grade)}: {cause}" if cause else outcome_of(grade)

@@ -15,6 +15,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import OracleAgent
+from toolshift.reading.answers.kinds import kind_of
 from toolshift.runs.cell import Cell
 from toolshift.runs.study import play
 from toolshift.shifts.registry import apply, shifts
@@ -32,6 +33,8 @@ class Tried(msgspec.Struct, frozen=True):
         shifts: how many shifts of severity 2 apply, each proved by the same calls.
         said: what is wrong, or worth knowing.
         not_applicable: why the others do not apply.
+        answer_type: the type of its answer: the one that the check says (`as:`), or else the one
+            that the value has, with a question mark.
     """
 
     id: str
@@ -40,6 +43,7 @@ class Tried(msgspec.Struct, frozen=True):
     shifts: int
     said: str
     not_applicable: dict[str, str]
+    answer_type: str = ""
 
 
 def check_tasks(world: OwnWorld, watch: Watch = lambda done, total: None) -> list[Tried]:
@@ -80,7 +84,15 @@ def _tried(task: Prepared, scene: Scene) -> Tried:
         for call, key, value in task.origins.free
     ]
     state = "fail" if wrong or broken else "ok"
-    return Tried(task.given.id, task.given.kind, state, proved, "; ".join(remarks), reasons)
+    return Tried(
+        task.given.id, task.given.kind, state, proved, "; ".join(remarks), reasons, _type(task)
+    )
+
+
+def _type(task: Prepared) -> str:
+    """The type of the answer of a task; "" where none is checked."""
+    check = task.given.check
+    return check.kind or (f"{kind_of(check.answer)}?" if check.answer else "")
 
 
 def _fails(scene: Scene) -> str:

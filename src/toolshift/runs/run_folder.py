@@ -7,6 +7,7 @@
                      a finished run may keep these three compressed, with `.gz` or `.xz` at the end
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     judge.jsonl      verdicts of a judge of prose; only where there was one
+    decisions.jsonl  unclear answers that were decided by hand, who did it and when
     sealed.json      the sealed plan of a gate that it was made under; only where there was one
     report.json      the report, and report.txt, the same for reading
     own.json         what is kept of worlds and shifts of the user's own (`runs.own`); only where
@@ -63,6 +64,7 @@ from toolshift.shifts.registry import as_stored, file_contents, know_versions
 FORMAT = 2
 """Format 1 had other names for two causes; `Grade` reads them under their current names."""
 VERDICTS = "judge.jsonl"
+DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"
 SYNC_SECONDS = 1.0
 AHEAD = ".ahead.jsonl"

@@ -37,9 +37,10 @@ from toolshift.episode.contract import (
     finished,
 )
 from toolshift.episode.episode import Episode, messages
-from toolshift.episode.grade import grade
+from toolshift.episode.grade import regrade
 from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell, build
+from toolshift.runs.decisions import judged
 from toolshift.runs.pool import Executor, in_pool
 from toolshift.runs.run_folder import InMemoryStore, Reading, Record, RunFolder
 
@@ -366,6 +367,7 @@ def _raise(fault: BaseException) -> Any:
 
 def _record(agent: str, cell: Cell, episode: Episode, reading: bool = False) -> Record:
     scene = episode.scene
+    steps = judged(scene, episode.steps, episode.end, episode.judge)
     read = Reading()
     if reading:
         read = Reading(_bytes_read(scene, episode.steps), _bytes_read(scene, scene.rehearsal))
@@ -374,8 +376,8 @@ def _record(agent: str, cell: Cell, episode: Episode, reading: bool = False) -> 
         agent=agent,
         cell=cell.id,
         end=episode.end,
-        grade=grade(episode),
-        steps=tuple(episode.steps),
+        grade=regrade(scene, steps, episode.end),
+        steps=steps,
         usage=episode.usage,
         reading=read,
     )

@@ -143,6 +143,9 @@ def sureness(agent: AgentReport) -> list[tuple[str, str]]:
             f" (accuracy {bounds_of(agent.everything)})" if agent.everything.void_matters else ""
         )
         rows.append(("Void episodes", causes + beside))
+    if agent.everything.unclear:
+        told = f"{agent.everything.unclear} (accuracy {bounds_of(agent.everything)})"
+        rows.append(("Unclear answers", told))
     if not agent.complete:
         rows.append(("Unfinished", "not every planned episode has been run"))
     return rows

@@ -24,7 +24,9 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
-from toolshift.reading.answer_check import is_pattern, matches
+from toolshift.reading.answer_check import is_pattern
+from toolshift.reading.answers.check import is_of_kind, says_right
+from toolshift.reading.answers.kinds import KINDS
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -67,6 +69,7 @@ class Check:
         ordered: they must be made in their order.
         state: `module:function` that is given the end state and says whether it is right.
         refuse: the reason for which the right end is a refusal.
+        kind: the type that the answer is compared by; "" for the rule that reads English.
     """
 
     answer: str | tuple[str, ...] = ""
@@ -75,6 +78,7 @@ class Check:
     ordered: bool = False
     state: str = ""
     refuse: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -335,13 +339,14 @@ class _Reader:
             return Check(calls=tuple(range(len(calls))))
         if check is None:
             raise self.wrong(place[:-1], "the task has neither a check nor expected calls")
-        known = ("answer", "example", "calls", "ordered", "state", "refuse")
+        known = ("answer", "as", "example", "calls", "ordered", "state", "refuse")
         table = self._table(check, place, known)
-        if not set(table) - {"example", "ordered"}:
+        if not set(table) - {"as", "example", "ordered"}:
             raise self.wrong(place, "say what is checked: answer, calls, state or refuse")
-        answer = self._answer(table, place)
+        kind = self._kind(table, place)
+        answer = self._answer(table, place, kind)
         example = self._text(table, "example", place, default="")
-        if example and not matches(example, answer):
+        if example and not says_right(example, answer, kind):
             raise self.wrong(
                 (*place, "example"), f"{example!r} does not match the answer {answer!r}"
             )
@@ -364,9 +369,20 @@ class _Reader:
             if ("calls" in table)
             else None
         )
-        return Check(answer, example, wanted, ordered, state, refuse)
+        return Check(answer, example, wanted, ordered, state, refuse, kind)
 
-    def _answer(self, table: Mapping[str, Any], place: Place) -> str | tuple[str, ...]:
+    def _kind(self, table: Mapping[str, Any], place: Place) -> str:
+        """The type by which the answer is compared."""
+        if table.get("as") is None:
+            return ""
+        kind, spot = table["as"], (*place, "as")
+        if kind not in KINDS:
+            raise self.wrong(spot, unknown("type of answer", str(kind), KINDS))
+        if not table.get("answer"):
+            raise self.wrong(spot, "it is the type of an answer, and no answer is given")
+        return str(kind)
+
+    def _answer(self, table: Mapping[str, Any], place: Place, kind: str) -> str | tuple[str, ...]:
         """What the last answer has to say: one text, or a list of which it has to say each."""
         if "answer" not in table:
             return ""
@@ -379,8 +395,11 @@ class _Reader:
         if not items:
             raise self.wrong(spot, "a list of answers has at least one; leave it out to ask none")
         told = tuple(item.replace(EPISODE_DIR, SHOWN_DIR) for item in items)
-        for item in filter(is_pattern, told):
-            self._pattern(item, spot)
+        for item in told:
+            if kind == "regex" or (not kind and is_pattern(item)):
+                self._pattern(item, spot)
+            elif kind and not is_of_kind(item, kind):
+                raise self.wrong(spot, f"{item!r} is no {kind.replace('_', ' ')}")
         return told if isinstance(given, list) else told[0]
 
     def _wanted(

@@ -13,7 +13,8 @@ from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
-from toolshift.reading.answer_check import as_answer, data_values, matches, single_values
+from toolshift.reading.answer_check import as_answer, data_values, is_pattern, single_values
+from toolshift.reading.answers.check import says_right
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact
@@ -124,9 +125,12 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     if not wanted:
         return DONE
     items = (wanted,) if isinstance(wanted, str) else wanted
-    found = list(dict.fromkeys(_told_of(item, heard, texts) for item in items))
+    kind = given.check.kind
+    found = list(dict.fromkeys(_told_of(item, heard, texts, kind) for item in items))
     joined = (sign.join(found) for sign in _SIGNS)
-    answer = next((text for text in joined if matches(text, wanted)), "") if all(found) else ""
+    answer = (
+        next((text for text in joined if says_right(text, wanted, kind)), "") if all(found) else ""
+    )
     return answer or given.check.example
 
 
@@ -134,7 +138,7 @@ def unsaid(given: Given, heard: ActResult, texts: list[str]) -> list[str]:
     """Those of the things that an answer has to say which no result says."""
     wanted = given.check.answer
     items = (wanted,) if isinstance(wanted, str) else wanted
-    return [item for item in items if not _told_of(item, heard, texts)]
+    return [item for item in items if not _told_of(item, heard, texts, given.check.kind)]
 
 
 def near_values(wanted: str, heard: ActResult, texts: list[str]) -> list[str]:
@@ -144,11 +148,13 @@ def near_values(wanted: str, heard: ActResult, texts: list[str]) -> list[str]:
     return get_close_matches(wanted, short[:_MAX_COMPARED], n=3)
 
 
-def _told_of(wanted: str, heard: ActResult, texts: list[str]) -> str:
+def _told_of(wanted: str, heard: ActResult, texts: list[str], kind: str) -> str:
     """A value, or the words of a text, that says one thing that is wanted; "" where none does."""
     for value in _told_values(heard, texts):
-        if value_says(value, wanted):
+        if value_says(value, wanted, kind):
             return value
+    if kind and is_pattern(wanted) and kind != "regex":
+        return wanted if any(wanted in text for text in texts) else ""
     return next((part for text in reversed(texts) if (part := words_saying(text, wanted))), "")
 
 

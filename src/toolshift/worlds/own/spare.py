@@ -21,6 +21,7 @@ from toolshift.core.codecs import leaves
 from toolshift.core.solver import Impossible
 from toolshift.core.tool import JSON
 from toolshift.reading.answer_check import as_answer, matches, passage, single_values
+from toolshift.reading.answers.check import says_right
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
 from toolshift.worlds.own.file import Given
@@ -102,7 +103,8 @@ class Spare:
     def _source(self, item: str) -> tuple[int, str, Any] | None:
         for place in sorted(self.results, reverse=True):
             for _, path, value in values_at(self.results[place]):
-                if any(value_says(as_answer(one), item) for one in single_values(value)):
+                said = map(as_answer, single_values(value))
+                if any(value_says(one, item, self.given.check.kind) for one in said):
                     return place, path[-1], value
         for place in sorted(self.results, reverse=True):
             if words_saying(JSON.encode(self.results[place]).decode(), item):
@@ -122,9 +124,9 @@ class Spare:
 
 
 @lru_cache(maxsize=1 << 16)
-def value_says(value: str, wanted: str) -> bool:
+def value_says(value: str, wanted: str, kind: str = "") -> bool:
     """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
-    return matches(value, wanted)
+    return says_right(value, wanted, kind) if kind else matches(value, wanted)
 
 
 @lru_cache(maxsize=1 << 8)

@@ -404,6 +404,7 @@ def _asks(task: Prepared) -> tuple[Ask, ...]:
             task.walks[turn],
             task.answer if turn == last and pattern else None,
             pattern=pattern if turn == last else "",
+            kind=task.given.check.kind if turn == last else "",
         )
         for turn, text in enumerate(task.given.asks)
     )

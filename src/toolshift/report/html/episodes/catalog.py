@@ -23,7 +23,7 @@ from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 _ID = re.compile("[0-9a-f]{10}")
-OUTCOMES = ("passed", "failed", "void")
+OUTCOMES = ("passed", "failed", "void", "unclear")
 
 
 class Head(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 const PAGE = 100; // rows of the list at a time
 const FILTERS = ["run", "agent", "outcome", "cause", "tier", "shift", "severity", "kind"];
-const ORDER = { failed: 0, void: 1, passed: 2 };
+const ORDER = { failed: 0, unclear: 1, void: 2, passed: 3 };
 
 /** The index: rows in the order in which they are listed, and where each is by its key. */
 const index = { rows: [], byKey: new Map(), shown: [], limit: PAGE };
