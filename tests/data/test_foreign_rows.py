@@ -1,0 +1,179 @@
+"""Rows of other people's data: read and shifted with nothing lost, or refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from toolshift.cli import toolshift
+from toolshift.data.conversation import RowFault
+from toolshift.data.formats import recognised
+from toolshift.data.replay import check
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"base": {"type": "string"}, "target": {"type": "string"}},
+    "required": ["base", "target"],
+}
+FUNCTION = {"name": "get_rate", "description": "Gets a rate.", "parameters": SCHEMA}
+OTHER = {"name": "ping", "description": "Answers.", "parameters": {"type": "object"}}
+TOOLS = [{"type": "function", "function": one} for one in (FUNCTION, OTHER)]
+GIVEN = {"base": "USD", "target": "EUR"}
+USER = {"role": "user", "content": "Rate from USD to EUR?"}
+CALL = {"id": "c1", "type": "function", "function": {"name": "get_rate", "arguments": GIVEN}}
+MODERN = [
+    USER,
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": '{"rate": 0.91}'},
+    {"role": "assistant", "content": "0.91"},
+]
+OLD = [
+    USER,
+    {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "get_rate", "arguments": json.dumps(GIVEN)},
+    },
+    {"role": "function", "name": "get_rate", "content": '{"rate": 0.91}'},
+    {"role": "assistant", "content": "0.91"},
+]
+HOLES = {"city": None, "limit": None}
+HOLED_CALL = {"name": "get_rate", "arguments": GIVEN | HOLES}
+HOLED_SCHEMA = SCHEMA | {
+    "properties": {name: {"type": "string", "enum": None} for name in GIVEN} | HOLES,
+    "additionalProperties": False,
+}
+ROWS: dict[str, dict[str, Any]] = {
+    "functions": {"messages": OLD, "functions": [FUNCTION, OTHER]},
+    "functions with tools": {"messages": OLD, "tools": TOOLS},
+    "messages and tools in texts": {
+        "messages": json.dumps(OLD),
+        "available_tools": json.dumps(TOOLS),
+        "target_tools": "rates-get_rate",
+    },
+    "each tool a text": {"messages": MODERN, "tools": [json.dumps(FUNCTION), json.dumps(OTHER)]},
+    "tools in another column": {"messages": MODERN, "tools": None, "tool_defs": json.dumps(TOOLS)},
+    "tools in another column, empty": {"messages": MODERN, "tools": [], "tool_defs": TOOLS},
+    "holes": {
+        "messages": [
+            USER | {"tool_calls": None, "name": None},
+            {"role": "assistant", "content": None, "tool_calls": [CALL | {"function": HOLED_CALL}]},
+            {"role": "tool", "content": "0.91", "tool_call_id": "c1", "tool_calls": None},
+        ],
+        "tools": [{"type": "function", "function": FUNCTION | {"parameters": HOLED_SCHEMA}}],
+    },
+}
+ROWS |= {
+    "numbers as texts": {
+        "query": "?",
+        "tools": json.dumps(
+            [
+                {
+                    "name": "get_rate",
+                    "description": "Gets a rate.",
+                    "parameters": {
+                        "base": {"type": "str", "description": "From."},
+                        "target": {"type": "str, optional", "default": "EUR"},
+                        "places": {"type": "int, optional", "default": "2"},
+                        "of": {"type": "List[Union[int, float]]"},
+                    },
+                },
+                {"name": "ping", "description": "Answers.", "parameters": {}},
+            ]
+        ),
+        "answers": json.dumps(
+            [{"name": "get_rate", "arguments": GIVEN | {"places": "1", "of": "[1, 2.50]"}}]
+        ),
+    }
+}
+READ_AS = {"numbers as texts": GIVEN | {"places": 1, "of": [1, 2.5]}}
+SHIFTS = ("identity_erasure:2", "SBP", "SRP", "EFP", "formats")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_written_back_as_it_was(name: str) -> None:
+    row, before = deepcopy(ROWS[name]), deepcopy(ROWS[name])
+    form = recognised(row)
+    conversation = form.read(row)
+    check(conversation)
+    (call,) = [call for message in conversation.messages for call in message.calls]
+    assert (call.name, call.arguments) == ("get_rate", READ_AS.get(name, GIVEN))
+    assert any(tool.function["name"] == "get_rate" for tool in conversation.tools)
+    assert form.write(conversation, row) == before
+    assert row == before
+
+
+def augment(row: Any, out: Path, *more: str) -> tuple[list[dict[str, Any]], str]:
+    source = out.with_name("in.jsonl")
+    source.write_text(json.dumps(row) + "\n")
+    words = ["augment", str(source), "--alpha", "1", "--out", str(out), *more]
+    done = CliRunner().invoke(toolshift, words)
+    if done.exit_code:
+        return [], f"{done.output}{done.exception}"
+    return [json.loads(line) for line in out.read_text().splitlines()], done.output
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_shifted_row_calls_what_it_shows(name: str, shift: str, tmp_path: Path) -> None:
+    rows, said = augment(ROWS[name], tmp_path / "out.jsonl", "--shift", shift)
+    assert rows or "Shifts that do not apply" in said
+    before = recognised(ROWS[name])
+    for row in rows:
+        form = recognised(row)
+        assert form is before
+        again = form.read(row)
+        check(again)
+        assert any(message.calls for message in again.messages)
+        known = ROWS[name].keys() | {"toolshift"}
+        assert row.keys() == known
+    if shift == "identity_erasure:2":
+        assert rows
+        assert "get_rate" not in json.dumps(rows[0] | {"target_tools": ""})
+
+
+def test_a_choice_of_the_old_kind_is_renamed(tmp_path: Path) -> None:
+    row = ROWS["functions"] | {"function_call": {"name": "get_rate"}}
+    ((made,), _) = augment(row, tmp_path / "out.jsonl", "--shift", "identity_erasure:2")
+    assert made["function_call"]["name"] == made["functions"][0]["name"] != "get_rate"
+
+
+def test_two_columns_of_tools_are_refused_by_name() -> None:
+    row = {"messages": MODERN, "tool_defs": TOOLS, "functions": [FUNCTION]}
+    with pytest.raises(RowFault, match="tool_defs and functions"):
+        recognised(row).read(row)
+
+
+def test_a_null_that_the_tool_declares_is_kept() -> None:
+    nullable = {"type": "object", "properties": {"base": {"type": ["string", "null"]}}}
+    call = CALL | {"function": {"name": "get_rate", "arguments": {"base": None}}}
+    tool = {"type": "function", "function": FUNCTION | {"parameters": nullable}}
+    row = {"messages": [USER, {"role": "assistant", "tool_calls": [call]}], "tools": [tool]}
+    assert recognised(row).read(row).messages[1].calls[0].arguments == {"base": None}
+
+
+def test_numbers_as_texts_stay_texts_where_the_row_has_them_so(tmp_path: Path) -> None:
+    row = ROWS["numbers as texts"]
+    ((made,), _) = augment(row, tmp_path / "out.jsonl", "--shift", "identity_erasure:2")
+    (call,) = json.loads(made["answers"])
+    assert list(call["arguments"].values()) == ["USD", "EUR", "1", "[1, 2.50]"]
+    ((made,), _) = augment(
+        row, tmp_path / "to.jsonl", "--shift", "identity_erasure:2", "--to", "openai"
+    )
+    (called,) = [c for message in made["messages"] for c in message.get("tool_calls", ())]
+    given = json.loads(called["function"]["arguments"])
+    assert list(given.values()) == ["USD", "EUR", 1, [1, 2.5]]
+
+
+@pytest.mark.parametrize("value", ["two", "1.5", "true", ""])
+def test_a_text_that_is_no_number_is_no_number(value: str) -> None:
+    answers = json.dumps([{"name": "f", "arguments": {"n": value}}])
+    tools = json.dumps([{"name": "f", "description": "", "parameters": {"n": {"type": "int"}}}])
+    row = {"query": "?", "tools": tools, "answers": answers}
+    with pytest.raises(RowFault, match="is not of type"):
+        check(recognised(row).read(row))
