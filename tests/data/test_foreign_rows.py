@@ -14,6 +14,7 @@ from toolshift.cli import toolshift
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import recognised
 from toolshift.data.replay import check
+from toolshift.lm.call_texts.table import FORMATS as FORMS
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -91,8 +92,128 @@ ROWS |= {
         ),
     }
 }
+SAID = json.dumps({"name": "get_rate", "arguments": GIVEN})
+LISTED = json.dumps([FUNCTION, OTHER])
+ALONE = "\n\n".join(json.dumps(one, indent=4) for one in (FUNCTION, OTHER))
+QUOTED = '{"name": "get_rate", "arguments": \'' + json.dumps(GIVEN) + "'}"
+LC_CALL = {"name": "get_rate", "args": GIVEN, "id": "c1", "type": "tool_call"}
+SENT: dict[str, Any] = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "get_rate", "arguments": json.dumps(GIVEN)},
+}
+DATA: list[tuple[str, str, dict[str, Any]]] = [
+    ("human", "HumanMessage", {"content": "Rate?"}),
+    (
+        "ai",
+        "AIMessage",
+        {
+            "content": "",
+            "tool_calls": [LC_CALL],
+            "additional_kwargs": {"tool_calls": [SENT]},
+            "usage_metadata": {"input_tokens": 3},
+        },
+    ),
+    ("tool", "ToolMessage", {"content": '{"rate": 0.91}', "tool_call_id": "c1"}),
+    ("ai", "AIMessage", {"content": "0.91"}),
+]
+LC = ["langchain", "schema", "messages"]
+
+
+def spoken(call: str, **first: str) -> list[dict[str, Any]]:
+    return [
+        *({"role": role, "content": text} for role, text in first.items()),
+        USER,
+        {"role": "assistant", "content": call},
+        {"role": "tool", "content": '{"rate": 0.91}'},
+        {"role": "assistant", "content": "0.91"},
+    ]
+
+
+def templated(begin: str, end: str, model: str = "assistant", tool: str = "tool") -> str:
+    turns = [
+        ("system", f"Tools: {LISTED}"),
+        ("user", "Rate?"),
+        (model, f"<tool_call>\n{SAID}\n</tool_call>"),
+        (tool, '{"rate": 0.91}'),
+        (model, "0.91"),
+    ]
+    return "<bos>" + "".join(f"{begin.format(role)}{text}{end}" for role, text in turns)
+
+
+ROWS |= {
+    "glaive": {
+        "system": f"SYSTEM: You may use these -\n{ALONE}\n",
+        "chat": f"USER: Rate?\n\n\nASSISTANT: I look. <functioncall> {QUOTED} <|endoftext|>\n\n\n"
+        'FUNCTION RESPONSE: {"rate": 0.91}\n\n\nASSISTANT: 0.91 <|endoftext|>\n\n\n',
+    },
+    "when2call": {
+        "tools": [json.dumps(FUNCTION), json.dumps(OTHER)],
+        "messages": spoken(f"<TOOLCALL>[{SAID}]</TOOLCALL>"),
+    },
+    "nemotron": {
+        "messages": spoken(
+            f"I look. <TOOLCALL>[{SAID}]</TOOLCALL>",
+            system=f"S <AVAILABLE_TOOLS>{LISTED}</AVAILABLE_TOOLS> E",
+        )
+    },
+    "chatml": {"text": templated("<|im_start|>{}\n", "<|im_end|>\n")},
+    "chatml, results of users": {
+        "id": 3,
+        "text": templated("<|im_start|>{}\n", "<|im_end|>\n", tool="user").replace(
+            '{"rate": 0.91}', '<tool_response>\n{"rate": 0.91}\n</tool_response>'
+        ),
+    },
+    "llama": {
+        "text": templated(
+            "<|start_header_id|>{}<|end_header_id|>\n\n", "<|eot_id|>", tool="ipython"
+        )
+    },
+    "gemma": {"prompt": templated("<start_of_turn>{}\n", "<end_of_turn>\n", model="model")},
+    "langchain, type and data": {
+        "messages": [{"type": kind, "data": data} for kind, _, data in DATA],
+        "tools": TOOLS,
+    },
+    "langchain, lc and kwargs": {
+        "messages": [
+            {"lc": 1, "type": "constructor", "id": [*LC, name], "kwargs": data}
+            for _, name, data in DATA
+        ],
+        "tools": TOOLS,
+    },
+    "langchain, flat": {
+        "messages": [{"type": kind, **data} for kind, _, data in DATA],
+        "tools": TOOLS,
+    },
+}
+ROWS |= {
+    f"calls as {form.name}": {
+        "messages": spoken(form.example),
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "get_ticket",
+                    "description": "Gets a ticket.",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"ticket_id": {"type": "string"}},
+                        "required": ["ticket_id"],
+                    },
+                },
+            }
+        ],
+    }
+    for form in FORMS
+}
 READ_AS = {"numbers as texts": GIVEN | {"places": 1, "of": [1, 2.5]}}
-SHIFTS = ("identity_erasure:2", "SBP", "SRP", "EFP", "formats")
+SHIFTS = ("identity_erasure:2", "SRP", "EFP", "endings")
+
+
+def called(name: str) -> tuple[str, Any]:
+    if name.startswith("calls as"):
+        return "get_ticket", {"ticket_id": "T-31"}
+    return "get_rate", READ_AS.get(name, GIVEN)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -102,8 +223,8 @@ def test_a_row_is_written_back_as_it_was(name: str) -> None:
     conversation = form.read(row)
     check(conversation)
     (call,) = [call for message in conversation.messages for call in message.calls]
-    assert (call.name, call.arguments) == ("get_rate", READ_AS.get(name, GIVEN))
-    assert any(tool.function["name"] == "get_rate" for tool in conversation.tools)
+    assert (call.name, call.arguments) == called(name)
+    assert any(tool.function["name"] == call.name for tool in conversation.tools)
     assert form.write(conversation, row) == before
     assert row == before
 
@@ -134,7 +255,7 @@ def test_a_shifted_row_calls_what_it_shows(name: str, shift: str, tmp_path: Path
         assert row.keys() == known
     if shift == "identity_erasure:2":
         assert rows
-        assert "get_rate" not in json.dumps(rows[0] | {"target_tools": ""})
+        assert called(name)[0] not in json.dumps(rows[0] | {"target_tools": ""})
 
 
 def test_a_choice_of_the_old_kind_is_renamed(tmp_path: Path) -> None:
@@ -176,4 +297,26 @@ def test_a_text_that_is_no_number_is_no_number(value: str) -> None:
     tools = json.dumps([{"name": "f", "description": "", "parameters": {"n": {"type": "int"}}}])
     row = {"query": "?", "tools": tools, "answers": answers}
     with pytest.raises(RowFault, match="is not of type"):
+        check(recognised(row).read(row))
+
+
+@pytest.mark.parametrize(
+    "more", [{"text": ROWS["chatml"]["text"]}, {"chat": ROWS["glaive"]["chat"]}]
+)
+def test_a_row_that_may_be_two_things_is_refused_with_both_names(more: dict[str, Any]) -> None:
+    with pytest.raises(RowFault, match="openai and (chat-template|glaive)"):
+        recognised({"messages": MODERN, "tools": TOOLS, **more})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('<tool_call>{"name": "get_rate", "argum', "cannot be read"),
+        ('<tool_call>{"name": "get_rate", "arguments": {"base": 1}}</tool_call>', "not of type"),
+        ('<tool_call>{"name": "get_it", "arguments": {}}</tool_call>', "no tool on offer"),
+    ],
+)
+def test_a_call_in_a_text_that_does_not_fit_is_refused(text: str, why: str) -> None:
+    row = {"messages": spoken(text), "tools": TOOLS}
+    with pytest.raises(RowFault, match=why):
         check(recognised(row).read(row))

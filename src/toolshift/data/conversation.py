@@ -121,6 +121,8 @@ class Format(Protocol):
 
 TOOLS_HERE = "\0<tools>\0"
 """Stands in a text where a format lists the tools inside of it; no text of a file holds it."""
+CALLS_HERE = "\0<calls>\0"
+"""Stands in a text where a format writes calls inside of it."""
 
 
 def portable(conversation: Conversation) -> Conversation:
@@ -129,12 +131,16 @@ def portable(conversation: Conversation) -> Conversation:
     Calls that were made at once, as some formats say them one by one, are one message.
     """
     messages = [
-        msgspec.structs.replace(message, text=message.text.replace(TOOLS_HERE, "").rstrip())
-        if TOOLS_HERE in message.text
+        msgspec.structs.replace(message, text=_without_marks(message.text))
+        if "\0<" in message.text
         else message
         for message in conversation.messages
     ]
     return Conversation(conversation.tools, _at_once(messages))
+
+
+def _without_marks(text: str) -> str:
+    return text.replace(TOOLS_HERE, "").replace(CALLS_HERE, "").rstrip()
 
 
 def _at_once(messages: list[Message]) -> tuple[Message, ...]:

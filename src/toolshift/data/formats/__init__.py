@@ -19,17 +19,26 @@ FORMATS: Registry[Format] = Registry(
     "format",
     {
         "anthropic": "toolshift.data.formats.of_dialects:ANTHROPIC_ROWS",
+        "langchain": "toolshift.data.formats.langchain:LANGCHAIN",
+        "calls-in-text": "toolshift.data.formats.in_text:CALLS_IN_TEXT_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
         "hermes": "toolshift.data.formats.hermes:HERMES",
         "sharegpt": "toolshift.data.formats.sharegpt:SHAREGPT",
         "xlam": "toolshift.data.formats.xlam:XLAM_ROWS",
         "toolace": "toolshift.data.formats.toolace:TOOLACE",
         "adp": "toolshift.data.formats.adp:ADP_ROWS",
+        "glaive": "toolshift.data.formats.in_text:GLAIVE_ROWS",
+        "chat-template": "toolshift.data.formats.in_text:TEMPLATED_ROWS",
     },
     "toolshift.formats",
 )
 
 
+_COLUMNS = {
+    **dict.fromkeys(("anthropic", "langchain", "calls-in-text", "openai"), "messages"),
+    **dict.fromkeys(("hermes", "sharegpt", "toolace"), "conversations"),
+}
+"""The column in which formats hold their conversation, where several share one."""
 _NEAR = {
     "messages": "messages with a `role`",
     "conversations": "turns with `from` and `value`, or no tools stand beside it",
@@ -38,10 +47,16 @@ _NEAR = {
 
 
 def recognised(row: Mapping[str, Any]) -> Format:
-    """The format of a row, by what is in it."""
+    """The format of a row, by what is in it; the first of those that read the same column."""
+    found: dict[str, Format] = {}
     for each in _all():
         if each.recognises(row):
-            return each
+            found.setdefault(_COLUMNS.get(each.name, each.name), each)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        names = " and ".join(each.name for each in found.values())
+        raise RowFault(f"it may be {names}: say which by --format, or leave the other column out")
     for raw in (raws_of(row) or ())[:1]:
         raise RowFault(not_known(raw))
     for column, what in _NEAR.items():

@@ -113,15 +113,15 @@ def _as_said(
     raws = _list(row["answers"], "answers")
     if len(raws) != len(calls):
         return calls
+    out = []
     for call, raw, before in zip(calls, raws, read, strict=True):
         said = arguments_of(raw.get("arguments"), "").values()
-        pairs = list(zip(before.arguments.values(), said, strict=True))
-        for (key, value), (was, text) in zip(list(call["arguments"].items()), pairs, strict=False):
-            if value == was and value != text:
-                call["arguments"] = {**call["arguments"], key: text}
-        raw_call = {key: one for key, one in raw.items() if key not in call}
-        call |= raw_call
-    return calls
+        pairs = zip(before.arguments.values(), said, strict=True)
+        arguments = dict(call["arguments"])
+        for (key, value), (was, text) in zip(call["arguments"].items(), pairs, strict=False):
+            arguments[key] = text if value == was else value
+        out.append({**raw, **call, "arguments": arguments})
+    return out
 
 
 def _is_schema(parameters: Mapping[str, Any]) -> bool:
