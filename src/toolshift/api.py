@@ -112,6 +112,7 @@ def evaluate(
     size: int = 200,
     placebo: bool = True,
     max_repeats: int = 0,
+    under: str = "",
     out: str | Path | None = None,
     workers: int = 1,
     executor: Executor = "process",
@@ -131,7 +132,7 @@ def evaluate(
             message; an object with `name` and `reply(turn)`; a spec such as "chat:gpt-4.1-mini"
             (`toolshift.agents.catalog`); or a list of these.
         suite: "quick", "standard", "paper" or "realistic"; or a whole `Selection`, and then none
-            of the arguments from `worlds` to `max_repeats`.
+            of the arguments from `worlds` to `under`.
         worlds: worlds instead of the suite's.
         kinds: only these task kinds.
         shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
@@ -146,6 +147,8 @@ def evaluate(
         placebo: whether a placebo arm is run, the noise floor of every contrast.
         max_repeats: an episode ends where the same call has had the same result this often; 0 for
             no such limit.
+        under: shifts that every scene stands under, the clean one too: "crowded_list:3" shows the
+            tools of each task among 400 others.
         out: a run folder, which makes the run resumable; None keeps everything in memory.
         workers: processes for scripted agents.
         executor: where these are: "process" for this machine, "ray" for a cluster of Ray, where
@@ -177,6 +180,7 @@ def evaluate(
         "size": size,
         "placebo": placebo,
         "max_repeats": max_repeats,
+        "under": under,
     }
     spec = _asked(
         agent,
@@ -310,6 +314,7 @@ def attempt(
     size: int = 200,
     trial: int = 0,
     tools: Sequence[str] = (),
+    under: str = "",
 ) -> Grade:
     """Runs an agent in one scene; for tests of a single failure.
 
@@ -322,6 +327,7 @@ def attempt(
         size: how many there are.
         trial: which trial.
         tools: show these tools only, by the names they are shown with; () shows all.
+        under: shifts that the clean scene stands under as well, as for `evaluate`.
 
     Returns:
         The grade of the one episode.
@@ -331,9 +337,10 @@ def attempt(
     """
     plain = {"seed": whole(seed), "size": whole(size), "trial": whole(trial), "pool": pool}
     named = [tools] if isinstance(tools, str) else tools or ()
-    said = {"task": task, "shifts": shifts or "", **plain, "tools": named}
+    said = {"task": task, "shifts": shifts or "", **plain, "tools": named, "under": under}
     asked = as_struct(said, _Attempt)
-    cell = read_task(asked.task, asked.shifts, asked.seed, asked.pool, asked.size, asked.trial)
+    drawn = asked.seed, asked.pool, asked.size, asked.trial
+    cell = read_task(asked.task, asked.shifts, *drawn, under=asked.under)
     scene = build(cell)
     if asked.tools:
         scene = with_tools(scene, asked.tools)
@@ -360,3 +367,4 @@ class _Attempt(msgspec.Struct):
     size: int
     trial: Annotated[int, msgspec.Meta(ge=0)]
     tools: tuple[str, ...]
+    under: str

@@ -35,7 +35,8 @@ from toolshift.core.tool import as_openai
 from toolshift.episode.episode import End, conversation
 from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import dimension_of, shift_of, tier_of
-from toolshift.runs.cell import Cell
+from toolshift.measure.parallel import ParallelCalls, parallel_calls
+from toolshift.runs.cell import Cell, write_stack
 from toolshift.runs.execute import whole_path
 from toolshift.runs.own import Shown
 from toolshift.runs.run_folder import Named, Record, RunFolder
@@ -59,7 +60,8 @@ class StoredEpisode:
         size: how many entities there are.
         trial: which trial.
         shifts: the stack of shifts, "a:2+b:1", as `attempt` takes it; "" for the clean scene.
-        shift: the same without severities.
+        under: the stack that the clean scene stands under as well, as `attempt` takes it.
+        shift: the same as `shifts` without severities.
         severity: the highest in the stack; 0 for the clean scene.
         tier: of the shifts; "composed" for several, "none" for the clean scene and the placebo.
         dimension: likewise.
@@ -82,6 +84,7 @@ class StoredEpisode:
     size: int
     trial: int
     shifts: str
+    under: str
     shift: str
     severity: int
     tier: str
@@ -116,6 +119,11 @@ class StoredEpisode:
         """
         return [*map(as_openai, self._shown().tools), *protocol_tools()]
 
+    @property
+    def parallel(self) -> ParallelCalls:
+        """How the agent called in parallel, and what it did where one of several calls failed."""
+        return parallel_calls(self.steps)
+
     def row(self) -> dict[str, Any]:
         """The episode as one row of plain values: what it is, and the grade; no trace."""
         about = {name: getattr(self, name) for name in _ABOUT}
@@ -126,7 +134,7 @@ class StoredEpisode:
 _ABOUT: dict[str, type] = {
     **dict.fromkeys(("id", "agent", "task", "task_id", "scene", "world", "kind", "pool"), str),
     **dict.fromkeys(("seed", "size", "trial"), int),
-    **dict.fromkeys(("shifts", "shift"), str),
+    **dict.fromkeys(("shifts", "under", "shift"), str),
     "severity": int,
     **dict.fromkeys(("tier", "dimension"), str),
 }
@@ -223,6 +231,7 @@ def _as_episode(folder: RunFolder, record: Record, seconds: float | None) -> Sto
         size=cell.size,
         trial=cell.trial,
         shifts=cell.stack,
+        under=write_stack(cell.under),
         shift=shift_of(cell),
         severity=max((each.severity for each in cell.shifts), default=0),
         tier=tier_of(cell),

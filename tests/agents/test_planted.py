@@ -21,11 +21,13 @@ from toolshift.shifts.registry import shifts
 def scenes() -> tuple[Scene, ...]:
     """Every shift at severity 2 on a task of each kind of poi, and the clean tasks.
 
-    Units decide in few tasks of poi, so those of the other worlds are there as well; choices are
-    beyond guessing at severity 3.
+    One search finds enough where there are few tools, so there is one in a crowd. Units decide in
+    few tasks of poi, so those of the other worlds are there as well; choices are beyond guessing at
+    severity 3.
     """
     clean = list(clean_scenes("poi", 11))
     moved = [shifted(scene, (name, 2)) for scene in clean for name in shifts()]
+    moved += [shifted(scene, ("tool_search", 3), ("crowded_list", 3)) for scene in clean]
     others = [scene for world in ("medical", "retail") for scene in clean_scenes(world, 33)]
     moved += [shifted(scene, ("unit_change", 2)) for scene in others]
     moved += [shifted(scene, ("enum_change", 3)) for scene in others]

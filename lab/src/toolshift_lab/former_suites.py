@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolshift.runs.suite import OURS, Suite
+from toolshift.runs.suite import LATER, OURS, Suite
 
 SHIFTS_1 = """
 tool_name_noise semantic_rename identity_erasure semantic_trap parameter_rename schema_noise
@@ -16,7 +16,7 @@ contradictory_request_lookalike no_such_entity no_such_entity_lookalike
 """
 """The shifts of the suites `standard@1` and `paper@1`: those of release 0.2.0, in its order."""
 
-_AFTER_2 = ("csv_results", "redirect_header")
+_AFTER_2 = ("csv_results", "redirect_header", *LATER)
 """The shifts that came after the suites `standard@2` and `paper@2`."""
 
 _WORLDS = ("poi", "medical", "retail")

@@ -6,7 +6,7 @@ the episodes, chosen by a hash of the task), `never_refuses+gives_up`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any
@@ -28,10 +28,12 @@ class PlantedSolver(Solver):
     """A solver that knows its episode, for the weaknesses to build on."""
 
     episode: Episode
+    at_once = False
+    """Whether the calls of a request are made in one turn."""
 
     def clean_tool(self, tool: Tool) -> Tool | None:
         """The tool as it was before any shift: of the same origin."""
-        clean = self.episode.scene.clean.tools
+        clean = self.episode.scene.clean.reachable
         return next((t for t in clean if t.origin == tool.origin), None)
 
     def codes_seen(self) -> list[str]:
@@ -220,8 +222,33 @@ class IgnoresUnits(careless.IgnoresUnits, PlantedSolver):
 class NeverSearches(PlantedSolver):
     """Knows only the tools that it is shown, and never asks for more."""
 
-    def look_further(self) -> bool:
+    def look_further(self, queries: Iterable[str]) -> bool:
         return False
+
+
+class CallsAtOnce(PlantedSolver):
+    """Makes all calls of a request in one turn, and none of them again."""
+
+    at_once = True
+
+    def notice(self, result: Result) -> Hint | None:
+        hint = super().notice(result)
+        if hint is not None and hint.kind == "retry":
+            raise Impossible("service_failure")
+        return hint
+
+
+class SearchesOnce(PlantedSolver):
+    """Searches once with each words, and takes it that there is nothing but what that shows."""
+
+    searches = 1
+
+
+class CutsTheList(PlantedSolver):
+    """Is given the first 40 tools alone, as by a client that cuts the list."""
+
+    def offered(self) -> tuple[Tool, ...]:
+        return super().offered()[:40]
 
 
 class HalfMemory(PlantedSolver):
@@ -255,6 +282,9 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "assumes_defaults": (AssumesDefaults, "missed_page"),
     "ignores_units": (IgnoresUnits, "ignored_result"),
     "never_searches": (NeverSearches, "wrong_refusal"),
+    "calls_at_once": (CallsAtOnce, "no_recovery"),
+    "searches_once": (SearchesOnce, "wrong_refusal"),
+    "cuts_the_list": (CutsTheList, "wrong_refusal"),
     "half_memory": (HalfMemory, "memorised_name"),
 }
 """Every weakness, and the cause that a valid instrument must name for it."""
@@ -284,7 +314,7 @@ class PlantedAgent:
             return
 
     def _work(self, episode: Episode, make: Any) -> None:
-        backend = EpisodeBackend(episode, strict=False)
+        backend = EpisodeBackend(episode, strict=False, at_once=make.at_once)
         solver = make(backend, episode.scene.world.facts, episode.ask_now.goal)
         answer, reason, asked = None, "", episode.asked
         try:

@@ -100,6 +100,11 @@ _POOL = option(
     "only."
 )
 _SIZE = option(help="Entities in each world.")
+UNDER = option(
+    metavar="NAME[:SEV][+NAME[:SEV]]",
+    help="Shifts that every scene stands under, the clean one too, such as crowded_list:3: the "
+    "tools among 400 others (docs/tool-sets.md).",
+)
 SCOPE = {
     "suite": option(help="quick, standard or paper; see `toolshift list suites`."),
     "worlds": option("--world", help="World instead of the suite's; repeat."),
@@ -143,6 +148,7 @@ Selected = Annotated[
                 "(docs/agents.md).",
                 show_default=False,
             ),
+            "under": UNDER,
         },
     ),
 ]

@@ -50,7 +50,7 @@ def _value(text: str) -> Any:
 
 
 def request_headers(given: Sequence[str]) -> dict[str, str]:
-    """The headers of `--model-header 'NAME: VALUE'`, with what the environment has for ${VARIABLE}."""
+    """The headers of `--model-header`; the environment has what ${VARIABLE} stands for."""
     headers = {}
     for text in given:
         name, colon, value = text.partition(":")

@@ -10,7 +10,7 @@ from typing import Annotated
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.cli.options import AsJson, Entities, ModelOptions
+from toolshift.cli.options import UNDER, AsJson, Entities, ModelOptions
 from toolshift.cli.parameters import argument, on_command_line, option, options_struct
 from toolshift.cli.shift import show_shift
 from toolshift.cli.trace import find_episode
@@ -35,6 +35,7 @@ class ShowOptions:
     shifts: Annotated[
         tuple[str, ...], option("--shift", metavar="NAME[:SEV]", help="Shift; repeat.")
     ] = ()
+    under: Annotated[str, UNDER] = ""
     entities: Entities
     as_json: AsJson = False
 
@@ -53,7 +54,7 @@ def show(options: ShowOptions) -> None:
     if _is_task(options.what):
         _show_scene(options)
         return
-    if given := on_command_line("shifts", "seed", "pool", "size"):
+    if given := on_command_line("shifts", "under", "seed", "pool", "size"):
         raise UsageError(
             f"{given[0]} is for a scene: name one as WORLD/KIND, such as poi/booking, and not "
             f"{options.what}"
@@ -70,12 +71,14 @@ def _is_task(name: str) -> bool:
 def _show_scene(options: ShowOptions) -> None:
     """Shows a scene before and after its shifts."""
     of = options.entities
-    cell = read_task(options.what, "+".join(options.shifts), of.seed, of.pool, of.size)
+    cell = read_task(
+        options.what, "+".join(options.shifts), of.seed, of.pool, of.size, under=options.under
+    )
     try:
         after = build(cell)
     except NotApplicable as reason:
         raise UsageError(
-            f"{cell.stack} is not applicable to {options.what}: {reason}. Try another task."
+            f"{cell.said} is not applicable to {options.what}: {reason}. Try another task."
         ) from None
     if options.as_json:
         print_json(as_data(after.clean, after))

@@ -122,7 +122,7 @@ def _serve_one(single: Single, protocol: bool) -> None:
     found = trace_of(episode)
     verdict = found["grade"]
     said = "passed" if verdict.passed else f"failed ({verdict.cause.replace('_', ' ')})"
-    say(f"{cell.lineage} {cell.stack or 'clean'}: {said}", err=True)
+    say(f"{cell.lineage} {cell.said}: {said}", err=True)
     if single.trace is not None:
         try:
             single.trace.write_bytes(JSON.encode(found) + b"\n")

@@ -63,7 +63,7 @@ def print_episode(folder: RunFolder, record: Record) -> None:
     cell = folder.cell(record)
     task_id = folder.task_id(cell)
     task = f"task {visible(task_id)}, {cell.lineage}" if task_id else cell.lineage
-    say(f"{record.agent} in {task}  {cell.stack or 'clean'}  trial {cell.trial}")
+    say(f"{record.agent} in {task}  {cell.said}  trial {cell.trial}")
     scene, why = _scene(folder, cell)
     _print_beginning(folder, cell)
     guilty = guilty_step(scene, record.steps, record.grade.cause) if scene else None

@@ -70,15 +70,19 @@ class Layer:
 
     A layer is frozen; what it must remember within an episode is in `memory`, a dict of its own.
     `memory["calls"]` is the number of true calls that have succeeded so far, `memory["asks"]` the
-    number of the user's request, from 0. Where a deployment changes the tools, and not calls,
+    number of the user's request, from 0, `memory["below"]` the tools that the layer below shows.
+    In an episode `memory["turn"]` is the number of the agent's turn, for calls of one turn are made
+    without knowing what the others bring. Where a deployment changes the tools, and not calls,
     `memory["calls"]` is 0 before and `DEPLOYED` after it.
 
     Attributes:
         slots: parts of the interface that this layer takes for itself; a scene refuses a second
             layer of the same slot, since one of the two would change nothing.
+        defers: it keeps tools back until an agent searches for them.
     """
 
     slots: frozenset[str] = frozenset()
+    defers: bool = False
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -220,6 +224,7 @@ class Session:
     def _shown(self, shown: tuple[Tool, ...], phases: tuple[int, ...]) -> tuple[Tool, ...]:
         for place, layer in enumerate(self.layers):
             reached = phases[: place + 1]
+            self.memories[place]["below"] = shown
             kept = self._lists.get(reached)
             if kept is None or kept[0] is not shown:
                 made = _shown(layer, shown, self.memories[place])

@@ -172,6 +172,14 @@ class Scene:
         return tuple(tool for tool in self.open().tools() if not tool.retired)
 
     @cached_property
+    def reachable(self) -> tuple[Tool, ...]:
+        """The tools that are shown at the start, and those that a search can bring."""
+        layers = tuple(layer for layer in self.layers if not layer.defers)
+        if len(layers) == len(self.layers):
+            return self.tools
+        return tuple(dict.fromkeys((*self.tools, *replace(self, layers=layers).tools)))
+
+    @cached_property
     def differs_at_start(self) -> bool:
         """Whether the requests or the tools differ from the clean scene."""
         if [ask.text for ask in self.clean.asks] != [ask.text for ask in self.asks]:

@@ -9,7 +9,8 @@ split or reversed, as long as the documentation says so; that is what proves a s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -59,6 +60,10 @@ class SolverBackend(Protocol):
         """Whether a value stands in the text shown so far."""
         ...
 
+    def request(self) -> str:
+        """What the user asks for now, in their words."""
+        ...
+
     def user_said(self, value: object) -> bool:
         """Whether a value stands in what the user (or the system prompt) has said."""
         ...
@@ -95,6 +100,9 @@ class Known:
 class Solver:
     """Solves one request at a backend. Planted agents override its steps to plant a weakness."""
 
+    searches = 4
+    """How often it searches with the same words; a search shows further tools each time."""
+
     def __init__(self, backend: SolverBackend, vocabulary: Mapping[str, Fact], goal: Goal) -> None:
         self.backend = backend
         self.vocabulary = vocabulary
@@ -103,6 +111,7 @@ class Solver:
         self.seen: dict[tuple[str, bytes], tuple[Any, Result]] = {}
         self.renewed: dict[Any, Any] = {}
         self.gathering: list[str] = []
+        self.searched = Counter[tuple[str, str]]()
         self._stated: dict[str, Any] = {}
 
     @property
@@ -203,15 +212,10 @@ class Solver:
         if hint.kind == "use":
             self._evident(hint.tool, text)
             wanted = tool.with_(name=hint.tool).key
-            successor = next((t for t in self.offered() if t.key == wanted), None)
-            if successor is None:
-                raise Impossible("tool_unavailable")
+            successor = self._offered_that(lambda other: other.key == wanted, tool)
             return successor, self._carry_over(tool, successor, arguments)
         if hint.kind == "refresh":
-            same = (t for t in self.offered() if _does_the_same(t, tool))
-            successor = next(same, None)
-            if successor is None:
-                raise Impossible("tool_unavailable")
+            successor = self._offered_that(lambda other: _does_the_same(other, tool), tool)
             self.check_choice(successor)
             return successor, self._carry_over(tool, successor, arguments)
         if hint.kind == "page":
@@ -224,6 +228,15 @@ class Solver:
             self.renewed[hint.old] = hint.new
             return tool, replaced(arguments, {hint.old: hint.new})
         return tool, arguments
+
+    def _offered_that(self, fits: Callable[[Tool], bool], old: Tool) -> Tool:
+        """The tool on offer that takes the place of another; it may have to be searched for."""
+        found = next(filter(fits, self.offered()), None)
+        while found is None and self.look_further([f"{old.name} {old.description}"]):
+            found = next(filter(fits, self.offered()), None)
+        if found is None:
+            raise Impossible("tool_unavailable")
+        return found
 
     def notice(self, result: Result) -> Hint | None:
         """The hint of a result, if the solver notices it."""
@@ -254,7 +267,7 @@ class Solver:
         for _ in range(MAX_ATTEMPTS):
             tool = self.route(fact, env, many, without=frozenset(self.gathering))
             if tool is None:
-                if self.look_further():
+                if self.look_further(self.queries(fact, env)):
                     continue
                 break
             self.gathering.append(tool.key)  # what it needs must come from another tool
@@ -265,13 +278,55 @@ class Solver:
                 return tool, self.read(*self.perform(tool, arguments))
         raise Impossible("tool_unavailable", fact)
 
-    def look_further(self) -> bool:
-        """Asks a tool for further operations; returns whether new ones were shown."""
+    def look_further(self, queries: Iterable[str]) -> bool:
+        """Asks a tool for what there is beside; returns whether anything new was shown.
+
+        A search that wants words is given one query after the other.
+        """
+        words = tuple(queries)
         before = {tool.key for tool in self.offered()}
         for tool in self.backend.tools():
-            if tool.lists:
-                self.perform(tool, {p.name: p.given for p in tool.params if p.given is not None})
+            by_words = bool(_by_words(tool))
+            for arguments in self._searches(tool, words) if tool.lists else ():
+                if by_words:  # it shows others now
+                    self.seen.pop((tool.key, JSON.encode(arguments)), None)
+                self.perform(tool, arguments)
+                if by_words and not {one.key for one in self.offered()} <= before:
+                    return True
         return not {tool.key for tool in self.offered()} <= before
+
+    def _searches(self, tool: Tool, queries: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+        """The calls of a search, each query once before any is made again."""
+        given = {p.name: p.given for p in tool.params if p.given is not None}
+        words = _by_words(tool)
+        if not words:
+            yield given
+            return
+        for times in range(self.searches):
+            for query in filter(None, queries):
+                if self.searched[tool.key, query] == times:
+                    self.searched[tool.key, query] += 1
+                    yield {**given, words: query}
+
+    def queries(self, fact: str, env: Known) -> Iterator[str]:
+        """Words to search with: of a fact, of what tools need that lead to it; the request."""
+        wanted, done = [fact], set[str]()
+        while wanted:
+            one = wanted.pop(0)
+            if one in done or one in self.goal or env.find(one) is not None:
+                continue
+            done.add(one)
+            yield self._words_for(one)
+            for tool in self.offered():
+                if tool.yields(one):
+                    wanted += [p.fact for p in tool.params if p.required and p.given is None]
+        yield self.backend.request()
+
+    def _words_for(self, fact: str) -> str:
+        """How a fact is called: by the label of the world's vocabulary, and by its name."""
+        known = self.vocabulary.get(fact)
+        name = fact.replace("_", " ")
+        return f"{known.label} {name}" if known is not None and known.label != name else name
 
     def _home(self, tool: Tool, env: Known) -> Known:
         """The environment of a result: the one that holds a value it was called with."""
@@ -359,6 +414,11 @@ class Solver:
 def _sources(tools: tuple[Tool, ...], fact: str, many: bool) -> tuple[Tool, ...]:
     """The tools that bring a fact, in one record or in a list of them."""
     return tuple(tool for tool in tools if tool.many is many and tool.yields(fact))
+
+
+def _by_words(tool: Tool) -> str:
+    """The parameter of a search that takes any words; "" where it lists all that there is."""
+    return next((p.name for p in tool.params if p.free and p.given is None), "")
 
 
 def _asks_nothing(tool: Tool) -> bool:

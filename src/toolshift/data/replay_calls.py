@@ -97,6 +97,10 @@ class _Play:
         """What a recorded call says has been shown in the recording."""
         return True
 
+    def request(self) -> str:
+        """Nothing: no search is made in a recording."""
+        return ""
+
     def user_said(self, value: Any) -> bool:
         """Likewise."""
         return True

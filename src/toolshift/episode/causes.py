@@ -17,7 +17,7 @@ from typing import TypeGuard
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import Param, Tool
+from toolshift.core.tool import Param, Tool, validator
 from toolshift.core.user import Ask
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
@@ -36,6 +36,7 @@ CAUSES = (
     "memorised_name",
     "wrong_tool",
     "bad_arguments",
+    "filled_option",
     "ignored_result",
     "ignored_update",
     "missed_page",
@@ -61,6 +62,8 @@ CAUSES = (
 - bad_arguments: an argument that nothing shown supports, that misses what was shown narrowly, or
   that the schema shown does not allow, or another than the task needs; or a required one that was
   missing.
+- filled_option: passed an optional parameter that the task does not need, with a value that the
+  schema shown does not allow; without it the call was right in form.
 - ignored_result: had been told the value, the answer, or all that it depends on, and used another.
 - ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
 - missed_page: left a part of a result unread that the task needs: further pages, or what comes only
@@ -168,7 +171,8 @@ def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
     if not calls:
         return False
     before = {tool.name for tool in scene.tools}.union(*(step.tools for step in calls[:-1]))
-    successor = not before.issuperset(calls[-1].tools)
+    searched = any(tool.lists and tool.name == calls[-1].name for tool in scene.tools)
+    successor = not searched and not before.issuperset(calls[-1].tools)
     return calls[-1].hint in WAY_ON or successor
 
 
@@ -421,7 +425,7 @@ def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
 
 
 def _origins(scene: Scene, name: str) -> set[str]:
-    tools = (*scene.tools, *scene.clean.tools)
+    tools = (*scene.reachable, *scene.clean.reachable)
     return {origin for tool in tools if tool.name == name for origin in tool.origin}
 
 
@@ -430,10 +434,10 @@ class _Watch:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.tools = {tool.name: tool for tool in scene.tools}
-        self.clean = {tool.name: tool for tool in scene.clean.tools}
-        self.offered = set(self.tools)
-        self.once = set(self.tools)
+        self.tools = {tool.name: tool for tool in scene.reachable}
+        self.clean = {tool.name: tool for tool in scene.clean.reachable}
+        self.offered = {tool.name for tool in scene.tools}
+        self.once = set(self.offered)
         self.heard = f"{scene.system}\n{scene.asks[0].text}".lower()
         self.results = ""
         self.made: list[Step] = []
@@ -455,8 +459,8 @@ class _Watch:
         """The mistake in a call; "" if it is correct."""
         if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
-        if self._repeats(step):
-            return "repetition"
+        if self._repeats(step):  # of one that is refused for its options, that is still the mistake
+            return "filled_option" if self._refused_for_options(step) else "repetition"
         if step.name not in self.offered:
             gone = (self.clean.keys() | self.once) - self.offered
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
@@ -487,6 +491,8 @@ class _Watch:
         if step.malformed:
             return "malformed_output"
         if step.error == "invalid_arguments" and tool is not None:
+            if self._refused_for_options(step):
+                return "filled_option"
             return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
         for param, value in self._texts(tool, given):
             if not (is_shown(value, self.heard) or self._documented(tool, value)):
@@ -498,6 +504,17 @@ class _Watch:
         if step.ok or step.provoked or step.error == "gone":
             return ""
         return "bad_arguments"
+
+    def _refused_for_options(self, step: Step) -> bool:
+        """Whether a call was refused for optional parameters alone, which the oracle leaves out."""
+        tool, arguments = self.tools.get(step.name), step.given
+        if step.error != "invalid_arguments" or tool is None:
+            return False
+        used = {name for name, _ in self._right_values(tool)}
+        spare = {p.name for p in tool.params if not p.required and p.name not in used}
+        rest = {name: value for name, value in arguments.items() if name not in spare}
+        allows = validator(tool).is_valid
+        return bool(allows(rest)) and not allows(arguments)
 
     def _right_values(self, tool: Tool | None) -> Iterator[tuple[str, object]]:
         """The arguments that the oracle gives to a tool or its equals, by name."""
@@ -631,10 +648,10 @@ def _writes_by_name(effects: Iterable[Sequence[object]]) -> Counter[str]:
 def _useful(scene: Scene) -> set[str]:
     """The tools of the task: those that the oracle calls, and their equals."""
     called = {step.name for step in scene.calls}
-    origins = {o for tool in scene.tools if tool.name in called for o in tool.origin}
+    origins = {o for tool in scene.reachable if tool.name in called for o in tool.origin}
     clean = {name for step in scene.clean.calls for name, _ in step.true}
     return called | {
         tool.name
-        for tool in scene.tools
+        for tool in scene.reachable
         if set(tool.origin) & (origins | clean) and tool.authority >= 0
     }

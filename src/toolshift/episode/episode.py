@@ -91,6 +91,7 @@ class Episode:
         self._by_name: dict[str, Tool] = scene.truth.by_name
         if self._dynamic:
             self._by_name = {}
+            self._tell_turn()
             self._look()
 
     # -- what an agent sees --------------------------------------------------------------------
@@ -153,7 +154,9 @@ class Episode:
         before, written = len(session.true_calls), len(session.upstream.effects)
         wrong, result = self._result_of(call)
         text = self._shown(result, call.name)
+        shown = self.tools
         gone = self._look() if self._dynamic else ()
+        loaded = self.tools is not shown and _loaded(self.tools, shown)
         made = session.true_calls[before:]
         true = made[-1][2] if made else None
         hint = result.hint.kind if result.hint else ""
@@ -173,7 +176,7 @@ class Episode:
                 effects=tuple(session.upstream.effects[written:]),
                 touched=self._dynamic and not wrong and _touched(result, true),
                 evidence=_evidence(result, bool(gone)),
-                tools=tuple(tool.name for tool in self.tools) if gone else (),
+                tools=tuple(tool.name for tool in self.tools) if gone or loaded else (),
             )
         )
         if true is not None and true.unrecorded:
@@ -315,8 +318,18 @@ class Episode:
     def next_turn(self) -> None:
         """Counts a turn of the agent; the episode ends where the budget is spent."""
         self.turn += 1
+        if self._dynamic:
+            self._tell_turn()
         if not self.end and self.turn >= self.budget.turns:
             self._finish("budget", Step("budget", self.turn, said="turns"))
+
+    def use(self, new: Usage) -> None:
+        """Counts the tokens of a reply.
+
+        Args:
+            new: what it took.
+        """
+        self.usage += new
 
     def take(self, reply: Reply) -> None:
         """Carries out one reply: its calls in order, or its prose.
@@ -326,7 +339,7 @@ class Episode:
         """
         reply = Reply.of(reply)
         beside = reply.extra
-        self.usage += reply.usage
+        self.use(reply.usage)
         try:
             if reply.failure:
                 self.fail(reply.failure)
@@ -357,6 +370,11 @@ class Episode:
                 self.steps[place] = msgspec.structs.replace(self.steps[place], **kept)
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _tell_turn(self) -> None:
+        """Tells the layers which turn it is."""
+        for memory in self.session.memories:
+            memory["turn"] = self.turn
 
     def _spend(self) -> None:
         """Counts a call; the episode ends where the budget is spent."""
@@ -466,6 +484,11 @@ def _on_offer(tools: tuple[Tool, ...]) -> tuple[dict[str, Tool], tuple[Tool, ...
     """All tools by name, and the tools that are still shown."""
     by_name = {tool.name: tool for tool in tools}
     return by_name, tuple([tool for tool in tools if not tool.retired])
+
+
+def _loaded(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
+    """Whether tools have come into the list where there is a search for them."""
+    return any(tool.lists for tool in tools) and not _names(tools) <= _names(before)
 
 
 def _names(tools: Iterable[Tool]) -> set[str]:

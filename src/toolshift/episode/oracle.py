@@ -49,13 +49,14 @@ class OracleAgent:
 
 
 class EpisodeBackend:
-    """An episode as a solver's backend, one call a turn.
+    """An episode as a solver's backend: one call a turn, or, where `at_once`, all in one.
 
     A strict backend lets no string pass as an argument that has not been shown before.
     """
 
-    def __init__(self, episode: Episode, strict: bool = True) -> None:
+    def __init__(self, episode: Episode, strict: bool = True, at_once: bool = False) -> None:
         self.episode = episode
+        self.at_once = at_once
         self.strict = strict
         self._told = ""
         self._said = ""
@@ -69,7 +70,8 @@ class EpisodeBackend:
             if isinstance(value, str) and not self.was_shown(value):
                 raise Untraceable(f"{name}: the argument {value!r} was never shown")
         shown = self.episode.call(name, arguments)
-        self.episode.next_turn()
+        if not self.at_once:
+            self.episode.next_turn()
         return shown
 
     def ask(self, slot: str, question: str) -> str:
@@ -80,6 +82,9 @@ class EpisodeBackend:
     def was_shown(self, value: object) -> bool:
         self._catch_up()
         return str(value) in self._told or self.user_said(value) or self._in_schema(value)
+
+    def request(self) -> str:
+        return self.episode.ask_now.text
 
     def user_said(self, value: object) -> bool:
         self._catch_up()

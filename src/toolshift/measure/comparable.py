@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.scene import Applied
 from toolshift.core.shift import split_version
 from toolshift.measure.compare import reader_of_prose
+from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import RunFolder
 
 _FIELDS = {
@@ -22,6 +24,7 @@ _FIELDS = {
     "pool": "pool",
     "size": "entities in each world",
     "placebo": "placebo arm",
+    "under": "shifts that every scene stands under",
 }
 """The fields of a selection that are shown with both values."""
 
@@ -127,4 +130,6 @@ def _by_base(shifts: dict[str, int]) -> dict[str, int]:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple) and value and isinstance(value[0], Applied):
+        return write_stack(value)
     return ", ".join(map(str, value)) or "all" if isinstance(value, tuple) else str(value)

@@ -16,7 +16,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.with_tools import with_tools
-from toolshift.runs.cell import Cell, Stack, build
+from toolshift.runs.cell import Cell, Stack, build, write_stack
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
 from toolshift.shifts.registry import find_shift
@@ -48,12 +48,12 @@ def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:
         ) from None
     if search.last.grade.void:
         raise UsageError(
-            f"the episode of {contestant.name} in {cell.lineage} ({cell.stack or 'clean'}) is void "
+            f"the episode of {contestant.name} in {cell.lineage} ({cell.said}) is void "
             f"now: {search.last.grade.cause}. It says nothing of the agent; try another."
         )
     if not failed:
         raise UsageError(
-            f"{contestant.name} passes {cell.lineage} ({cell.stack or 'clean'}) now: there is "
+            f"{contestant.name} passes {cell.lineage} ({cell.said}) now: there is "
             "nothing to make smaller. A model that samples may fail in some runs only."
         )
     smaller = True
@@ -91,7 +91,7 @@ class _Search:
             scene.rehearsal  # noqa: B018  the oracle must still be able to solve it
         except Exception as fault:
             raise UsageError(
-                f"the oracle cannot solve {cell.lineage} ({cell.stack or 'clean'}): "
+                f"the oracle cannot solve {cell.lineage} ({cell.said}): "
                 f"{type(fault).__name__}: {fault}. `toolshift check` says more."
             ) from fault
         self.last = play(self.contestant, cell, scene, fresh=False)
@@ -155,7 +155,7 @@ def test_{name}() -> None:
         pool={pool!r},
         size={size},
         trial={trial},
-        tools={tools!r},
+        tools={tools!r},{under}
     )
     assert grade.passed, grade.cause
 '''
@@ -178,4 +178,5 @@ def as_test(smallest: Smallest, spec: str, agent: str) -> str:
         size=cell.size,
         trial=cell.trial,
         tools=smallest.tools,
+        under=f"\n        under={write_stack(cell.under)!r}," if cell.under else "",
     )

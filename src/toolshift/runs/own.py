@@ -111,7 +111,8 @@ class OwnParts:
 
     def scene(self, cell: Cell) -> Scene:
         """The scene of a cell; none of the user's code is run, and no server is called."""
-        lacking = [applied.shift for applied in cell.shifts if not has_code(applied.shift)]
+        every = (*cell.shifts, *cell.under)
+        lacking = [applied.shift for applied in every if not has_code(applied.shift)]
         if lacking:
             raise NotStored(f"the scene cannot be made: {why_no_code(lacking[0])}")
         if is_loaded(cell.world):
@@ -160,7 +161,9 @@ def own_file(plan: Plan) -> bytes:
     names = {shift.name for shift in shifts}
     texts, tools = _Places(own.texts), _Places(own.tools)
     for cell in plan.cells:
-        by_code = cell.world in code or any(shift.shift in names for shift in cell.shifts)
+        by_code = cell.world in code or any(
+            shift.shift in names for shift in (*cell.shifts, *cell.under)
+        )
         if not by_code or _key(cell) in own.scenes:
             continue
         try:

@@ -114,7 +114,7 @@ def make_plan(
             f"{names} can be applied to none of the tasks of {', '.join(selection.worlds)}: "
             f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift."
         )
-    used = {applied.shift for row in rows for applied in row.cell.shifts}
+    used = {applied.shift for row in rows for applied in (*row.cell.shifts, *row.cell.under)}
     versions = {name: find_shift(name).version for name in sorted(used)}
     return Plan(selection, versions, _with_trials(rows, selection.trials))
 
@@ -188,7 +188,8 @@ def _tasks(selection: ResolvedSelection, world: str, seed: int) -> Iterator[Cell
             return
         if most is None or index < source.counts[kinds[kind]]:
             wanted -= 1
-            yield Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
+            drawn = Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
+            yield msgspec.structs.replace(drawn, under=selection.under)
 
 
 def _fill(tasks: Iterable[Cell], arm: Arm, try_: _Try) -> Iterator[Planned]:

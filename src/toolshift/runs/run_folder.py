@@ -547,9 +547,13 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
         manifest.selection,
         suite=_suite(manifest.selection.suite),
         arms=tuple(change(arm, shifts=stack(arm.shifts)) for arm in manifest.selection.arms),
+        under=stack(manifest.selection.under),
     )
     versions = {names[name]: version for name, version in manifest.shifts.items()}
-    renamed = tuple(change(r, cell=change(r.cell, shifts=stack(r.cell.shifts))) for r in rows)
+    renamed = tuple(
+        change(r, cell=change(r.cell, shifts=stack(r.cell.shifts), under=stack(r.cell.under)))
+        for r in rows
+    )
     read = change(manifest, suite=_suite(manifest.suite), selection=selection, shifts=versions)
     return read, Plan(selection, versions, renamed)
 

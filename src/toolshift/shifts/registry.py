@@ -49,6 +49,7 @@ OURS = {
     "description_removal": "toolshift.shifts.action:description_removal",
     "distractor_tools": "toolshift.shifts.action:distractor_tools",
     "tool_subset": "toolshift.shifts.action:tool_subset",
+    "crowded_list": "toolshift.shifts.crowded:crowded_list",
     "query_paraphrase": "toolshift.shifts.query:query_paraphrase",
     "query_typos": "toolshift.shifts.query:query_typos",
     "query_ambiguity": "toolshift.shifts.query:query_ambiguity",
@@ -63,6 +64,7 @@ OURS = {
     "transient_error": "toolshift.shifts.interruption:transient_error",
     "permanent_error": "toolshift.shifts.interruption:permanent_error",
     "redirect": "toolshift.shifts.interruption:redirect",
+    "concurrency_limit": "toolshift.shifts.concurrency:concurrency_limit",
     "redirect_header": "toolshift.shifts.interruption:redirect_header",
     "tool_removed_midway": "toolshift.shifts.interruption:tool_removed_midway",
     "tool_added": "toolshift.shifts.interruption:tool_added",
@@ -74,6 +76,7 @@ OURS = {
     "required_parameter": "toolshift.shifts.arguments:required_parameter",
     "tools_by_action": "toolshift.shifts.toolset:tools_by_action",
     "tools_behind_search": "toolshift.shifts.toolset:tools_behind_search",
+    "tool_search": "toolshift.shifts.tool_search:tool_search",
     "stale_tool_list": "toolshift.shifts.toolset:stale_tool_list",
     "unit_change_placebo": "toolshift.shifts.units:unit_change_placebo",
     "unit_change": "toolshift.shifts.units:unit_change",
@@ -94,6 +97,7 @@ OURS = {
     "contradictory_request_lookalike": "toolshift.shifts.domain:contradictory_request_lookalike",
     "no_such_entity": "toolshift.shifts.domain:no_such_entity",
     "no_such_entity_lookalike": "toolshift.shifts.domain:no_such_entity_lookalike",
+    "crowded_list_*": "toolshift.shifts.crowded:of_number",
     "*.json": "toolshift.shifts.release.file:find_file_shift",
     "*@*": "toolshift.shifts.release.file:find_file_shift",
 }
@@ -200,7 +204,9 @@ def file_contents(names: Iterable[str]) -> dict[str, bytes]:
     return {name: content for name, content in contents.items() if content}
 
 
-def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
+def apply(
+    scene: Scene, name: str, severity: int, draw: str = "", place: int | None = None
+) -> Scene:
     """Applies a shift to a scene.
 
     Args:
@@ -209,6 +215,8 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
         severity: 1 to 3.
         draw: what its random choices are derived from; the task where nothing is given. Scenes
             under one draw are shown the same new names, as far as they need the same tools.
+        place: the number that its choices are derived from beside that; where None, how many shifts
+            the scene has been through.
 
     Returns:
         A new scene; the one given stays as it is.
@@ -225,7 +233,8 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     why = scene.not_applicable_reason(shift)
     if why:
         raise NotApplicable(why)
-    rng = seeds.rng(draw or scene.task.id, shift.base, severity, len(scene.shifts), "shift")
+    number = len(scene.shifts) if place is None else place
+    rng = seeds.rng(draw or scene.task.id, shift.base, severity, number, "shift")
     change = _change(shift, scene, rng, severity)
     layers = scene.layers
     for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):

@@ -45,7 +45,13 @@ TRAINING_FAMILIES: Registry[tuple[str, ...]] = Registry("family", {}, "toolshift
 """Families by name. Packages that keep former versions register them as `NAME@VERSION`; draws are
 derived from the name alone, so a former version differs in its shifts only."""
 
-HELD_OUT = ("csv_results", "redirect_header")
+HELD_OUT = (
+    "csv_results",
+    "redirect_header",
+    "crowded_list",
+    "tool_search",
+    "concurrency_limit",
+)
 """Mechanisms for evaluation: no family has them, and no tier stands for them in training."""
 
 PAFT = ("EFP", "SBP", "SRP", "limits")

@@ -58,6 +58,7 @@ def shifted(
     pool: str = "dev",
     size: int = 200,
     max_repeats: int = 0,
+    under: str = "",
 ) -> Task:
     """Shifts of your choice: `-T shifts="identity_erasure:2,merged_tools:2"`."""
     return _task(
@@ -76,6 +77,7 @@ def shifted(
             size=size,
             placebo=placebo,
             max_repeats=max_repeats,
+            under=under,
         )
     )
 

@@ -43,6 +43,8 @@ class ShiftOptions:
 
 RESULTLESS = ("truncation", "missing_values", "default_change_placebo")
 """Shifts that need the schemas of results, which a request does not hold."""
+MAX_NAMED = 8
+"""The most tools that a message names."""
 WHAT_APPLIES = "docs/model-proxy.md says what applies"
 
 
@@ -90,7 +92,9 @@ def prepare(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Toolbox, L
             live_scene(toolbox, how.seed, how.pool, known), how.stack, may_write=how.may_write
         )
     except NotApplicable as reason:
-        names = ", ".join(toolbox.sources)
+        some = [*toolbox.sources][:MAX_NAMED]
+        more = len(toolbox.sources) - len(some)
+        names = ", ".join(some) + (f" and {more} more" if more else "")
         raise UsageError(f"not applicable to the tools {names}: {reason}") from None
     _check_calls(scene, toolbox)
     return toolbox, scene

@@ -8,6 +8,7 @@ from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.measure.report import draws_entities
 from toolshift.report.html.figures import shown
+from toolshift.runs.cell import Stack
 from toolshift.runs.run_folder import Manifest, RunFolder
 from toolshift.runs.suite import Arm, ResolvedSelection, Selection, find_suite, select
 from toolshift.shifts.registry import find_shift
@@ -74,7 +75,7 @@ def run_command(manifest: Manifest) -> str:
 
 def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
     """The options that stand for a selection; only those that are not the default."""
-    name = asked.suite.removesuffix(" (changed)")
+    name = asked.suite.partition(" (changed)")[0]
     yield ("--suite", name)
     try:
         suite = find_suite(name)
@@ -100,13 +101,18 @@ def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
     ):
         if value != default:
             yield (option, str(value))
+    if asked.under:
+        yield ("--under", _stack(asked.under))
     if not asked.placebo:
         yield ("--no-placebo",)
 
 
 def _arm(arm: Arm) -> str:
-    stack = "+".join(f"{_named(applied.shift)}:{applied.severity}" for applied in arm.shifts)
-    return stack + (f"*{arm.tasks}" if arm.tasks else "")
+    return _stack(arm.shifts) + (f"*{arm.tasks}" if arm.tasks else "")
+
+
+def _stack(stack: Stack) -> str:
+    return "+".join(f"{_named(applied.shift)}:{applied.severity}" for applied in stack)
 
 
 def _named(shift: str) -> str:

@@ -19,8 +19,9 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import Shift
 from toolshift.core.tool import JSON
+from toolshift.shifts.crowded import of_tools
 from toolshift.shifts.files import FILES, know_files
-from toolshift.shifts.release.inputs import Side, side_of
+from toolshift.shifts.release.inputs import Side, read_side, side_of
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.release import Release
 from toolshift.shifts.release.resolve import check_answers
@@ -66,14 +67,39 @@ def check_name(name: str) -> str:
     return name
 
 
+def _is_tool_list(raw: bytes) -> bool:
+    """Whether a file has tools, and is none of the files that `shift from-diff` writes."""
+    try:
+        document = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return isinstance(document, list) or (
+        isinstance(document, dict) and "tools" in document and "mapping" not in document
+    )
+
+
+def _tools_around(path: Path, raw: bytes) -> Shift:
+    """The shift of a list of tools, among which those of a task are shown.
+
+    It goes by the file's name and a hash of its content; a copy of it has both in its own name.
+    """
+    side = read_side(str(path))
+    stem = check_name(path.name.removesuffix(".json").partition("@")[0])
+    name = f"{stem}@{blake2b(JSON.encode(side.tools), digest_size=4).hexdigest()}"
+    return of_tools(name, side.toolbox(), raw, f"{stem}.json")
+
+
 def read_shift_file(path: Path) -> ShiftFile:
     """Reads the file of a shift."""
+    return decode_shift_file(_content(path), str(path))
+
+
+def _content(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as fault:  # ValueError: a name that no file can have
         why = fault.strerror if isinstance(fault, OSError) else fault
         raise UsageError(f"shift {path}: the file cannot be read ({why})") from None
-    return decode_shift_file(raw, str(path))
 
 
 def decode_shift_file(raw: bytes, path: str) -> ShiftFile:
@@ -134,9 +160,10 @@ def find_file_shift(name: str) -> Shift:
 
 def _take_in(path: Path) -> Shift:
     """Reads a file, and lets its shift be found by name."""
-    file = read_shift_file(path)
+    raw = _content(path)
+    listed = _is_tool_list(raw)
+    shift = _tools_around(path, raw) if listed else as_shift(decode_shift_file(raw, str(path)))
     know_files([path])
-    shift = as_shift(file)
     return _known.setdefault(shift.name, shift)
 
 

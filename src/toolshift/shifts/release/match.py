@@ -20,15 +20,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
-from toolshift.core.tool import Effect, Param
+from toolshift.core.tool import Effect, Param, Tool
 from toolshift.interop.tools import Source
 
 SURE = 0.65
@@ -54,6 +55,27 @@ def words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", spaced.lower())
 
 
+# Every tool that has gone is held against every one that has come: 176,400 pairs of 420 and 420.
+# What is of one of the two alone is worked out once.
+
+
+@lru_cache(maxsize=8192)
+def known_words(text: str) -> tuple[str, ...]:
+    """The words of a name or a description, kept."""
+    return tuple(words(text))
+
+
+@lru_cache(maxsize=8192)
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(known_words(text))
+
+
+@lru_cache(maxsize=8192)
+def _signature(tool: Tool) -> frozenset[tuple[str, str]]:
+    """The names and types of the parameters of a tool."""
+    return frozenset((p.name, str(p.schema.get("type"))) for p in tool.params)
+
+
 def weights_of(names: Iterable[str]) -> dict[str, float]:
     """What each word of some names is worth: inverse document frequency, log(1 + n / df)."""
     each = [set(words(name)) for name in names]
@@ -63,36 +85,39 @@ def weights_of(names: Iterable[str]) -> dict[str, float]:
 
 def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None) -> float:
     """The likeness of two names; a word that is not in `weights` counts 1."""
-    first, second = words(one), words(other)
+    first, second = known_words(one), known_words(other)
     if first == second:
         return 1.0
+    mine, theirs = _word_set(one), _word_set(other)
+    shared = _shared(mine, theirs, weights or {})
     written, others = ("".join(each)[:LONGEST_NAME] for each in (first, second))
+    # Letters of words that they share count by what the words are worth, not by their length.
+    worth = 1.0 if weights is None or not mine & theirs else _worth_of_shared(mine, theirs, weights)
     letters = SequenceMatcher(None, written, others, autojunk=False).ratio()
-    if weights is not None and set(first) & set(second):
-        # Letters of words that they share count by what the words are worth, not by their length.
-        letters = min(letters, 1.0) * _worth_of_shared(first, second, weights)
-    return max(_shared(first, second, weights or {}), letters * 0.9)
+    return max(shared, letters * worth * 0.9)
 
 
 def _worth_of_shared(
-    one: Sequence[str], other: Sequence[str], weights: Mapping[str, float]
+    one: frozenset[str], other: frozenset[str], weights: Mapping[str, float]
 ) -> float:
     """From 0.5 to 1: how rare the words are that two names share, beside the rarest of them."""
-    worth = [weights.get(word, 1.0) for word in {*one, *other}]
-    shared = [weights.get(word, 1.0) for word in {*one} & {*other}]
+    worth = [weights.get(word, 1.0) for word in one | other]
+    shared = [weights.get(word, 1.0) for word in one & other]
     return 0.5 + 0.5 * max(shared) / max(worth)
 
 
 def alike_texts(one: str, other: str) -> float:
     """The likeness of two descriptions."""
-    return 1.0 if one == other else _shared(words(one), words(other), {})
+    return 1.0 if one == other else _shared(_word_set(one), _word_set(other), {})
 
 
-def _shared(one: Sequence[str], other: Sequence[str], weights: Mapping[str, float]) -> float:
+def _shared(one: frozenset[str], other: frozenset[str], weights: Mapping[str, float]) -> float:
     """Dice's coefficient of two sets of words, weighted."""
-    first, second = set(one), set(other)
-    total = sum(weights.get(word, 1.0) for each in (first, second) for word in each)
-    shared = sum(weights.get(word, 1.0) for word in first & second)
+    if not weights:
+        total, shared = float(len(one) + len(other)), float(len(one & other))
+    else:
+        total = sum(weights.get(word, 1.0) for each in (one, other) for word in each)
+        shared = sum(weights.get(word, 1.0) for word in one & other)
     return 2 * shared / total if total else 0.0
 
 
@@ -112,6 +137,7 @@ _WRITING = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)
 def said_effect(source: Source) -> tuple[Effect | None, bool]:
     """Whether a tool reads or writes, as far as it says so."""
     hints = source.raw.get("annotations")
@@ -138,7 +164,7 @@ def clashing(one: Source, other: Source) -> bool:
     (first, hinted), (second, told) = said_effect(one), said_effect(other)
     if first is None or second is None or first == second:
         return False
-    both = set(words(one.tool.name)) & set(words(other.tool.name))
+    both = _word_set(one.tool.name) & _word_set(other.tool.name)
     return (hinted and told) or not any(map(verb, both))  # the same verb outweighs a lone hint
 
 
@@ -151,8 +177,7 @@ def alike_tools(source: Source, target: Source, weights: Mapping[str, float]) ->
     if one.description or other.description:
         parts.append((0.4, alike_texts(one.description, other.description)))
     if one.params or other.params:
-        mine = {(p.name, str(p.schema.get("type"))) for p in one.params}
-        theirs = {(p.name, str(p.schema.get("type"))) for p in other.params}
+        mine, theirs = _signature(one), _signature(other)
         parts.append((0.2, 2 * len(mine & theirs) / (len(mine) + len(theirs))))
     return sum(w * value for w, value in parts) / sum(w for w, _ in parts)
 

@@ -9,12 +9,13 @@ what there is. Only old tools that are gone are looked at, and only a parameter 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from toolshift.core.tool import Param
 from toolshift.interop.schema import choices_of
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.mapping import UNDECIDED, Answers, Several
-from toolshift.shifts.release.match import clashing, said_effect, words
+from toolshift.shifts.release.match import clashing, known_words, said_effect, words
 
 FEWEST_DISPATCHED = 3
 _NAMING = frozenset(words("tool operation action command function method endpoint api"))
@@ -117,14 +118,15 @@ def _names(old: str, choice: str, new: str) -> bool:
 
 def _shared(old: str, choice: str) -> int:
     """How much of a name a choice says; the very word counts more than its like."""
-    return 2 * len(set(words(old)) & set(words(choice))) + len(_stems(choice))
+    return 2 * len({*known_words(old)} & {*known_words(choice)}) + len(_stems(choice))
 
 
-def _stems(name: str) -> set[str]:
+@lru_cache(maxsize=8192)
+def _stems(name: str) -> frozenset[str]:
     """The words of a name without plurals; one for all verbs of reading."""
     reading = {"get", "list", "read", "fetch", "show", "view", "retrieve"}
     bare = {word.removesuffix("s") if len(word) > 3 else word for word in words(name)}
-    return {_READ if word in reading else word for word in bare}
+    return frozenset(_READ if word in reading else word for word in bare)
 
 
 # -- dispatchers -----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def carry_out(
     for _ in range(MAX_ATTEMPTS):
         tool = _standing_for(solver.offered(), true, env)
         if tool is None:
-            if solver.look_further():
+            if solver.look_further([true.description, true.name]):
                 continue
             break
         arguments = _arguments(solver, tool, true, _with_new(solver, tool, env, heard or {}))
