@@ -246,11 +246,12 @@ def test_a_shifted_row_calls_what_it_shows(name: str, shift: str, tmp_path: Path
     assert rows or "Shifts that do not apply" in said
     before = recognised(ROWS[name])
     for row in rows:
-        form = recognised(row)
-        assert form is before
-        again = form.read(row)
+        again = before.read(row)
         check(again)
-        assert any(message.calls for message in again.messages)
+        if any(message.calls for message in again.messages):
+            assert recognised(row) is before
+        else:
+            assert shift == "endings"
         known = ROWS[name].keys() | {"toolshift"}
         assert row.keys() == known
     if shift == "identity_erasure:2":
@@ -304,7 +305,7 @@ def test_a_text_that_is_no_number_is_no_number(value: str) -> None:
     "more", [{"text": ROWS["chatml"]["text"]}, {"chat": ROWS["glaive"]["chat"]}]
 )
 def test_a_row_that_may_be_two_things_is_refused_with_both_names(more: dict[str, Any]) -> None:
-    with pytest.raises(RowFault, match="openai and (chat-template|glaive)"):
+    with pytest.raises(RowFault, match=r"openai and (chat-template|glaive)"):
         recognised({"messages": MODERN, "tools": TOOLS, **more})
 
 
@@ -312,7 +313,7 @@ def test_a_row_that_may_be_two_things_is_refused_with_both_names(more: dict[str,
     ("text", "why"),
     [
         ('<tool_call>{"name": "get_rate", "argum', "cannot be read"),
-        ('<tool_call>{"name": "get_rate", "arguments": {"base": 1}}</tool_call>', "not of type"),
+        ('<tool_call>{"name": "get_rate", "arguments": {"base": "USD"}}</tool_call>', "required"),
         ('<tool_call>{"name": "get_it", "arguments": {}}</tool_call>', "no tool on offer"),
     ],
 )
@@ -320,3 +321,33 @@ def test_a_call_in_a_text_that_does_not_fit_is_refused(text: str, why: str) -> N
     row = {"messages": spoken(text), "tools": TOOLS}
     with pytest.raises(RowFault, match=why):
         check(recognised(row).read(row))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I look.\n<tool_call>\n{SAID}\n</tool_call>\n<tool_call>\n{SAID}\n</tool_call>",
+        f"<TOOLCALL>[{SAID}, {SAID}]</TOOLCALL>",
+        f"<tool_call>{SAID}</tool_call> and then\n<tool_call>{SAID}</tool_call> so.",
+        'I look.\nget_rate(base="USD", target="EUR")\nget_rate(base="USD", target="EUR")',
+    ],
+)
+def test_calls_at_once_stay_where_they_stand(text: str, tmp_path: Path) -> None:
+    row = {"messages": spoken(text), "tools": TOOLS}
+    form = recognised(row)
+    read = form.read(row)
+    assert [call.name for call in read.messages[1].calls] == ["get_rate"] * 2
+    assert form.write(read, row) == row
+    ((made,), _) = augment(row, tmp_path / "out.jsonl", "--shift", "identity_erasure:2")
+    name = made["tools"][0]["function"]["name"]
+    other = made["tools"][1]["function"]["name"]
+    name = name if name in made["messages"][1]["content"] else other
+    assert made["messages"][1]["content"] == text.replace("get_rate", name)
+
+
+def test_what_goes_to_another_format_has_calls_of_its_own(tmp_path: Path) -> None:
+    (made,), _ = augment(ROWS["nemotron"], tmp_path / "o.jsonl", "--shift", "SBP", "--to", "openai")
+    assert len(made["messages"][2]["tool_calls"]) == 1
+    assert made["messages"][2]["content"] == "I look."
+    assert "AVAILABLE_TOOLS" not in made["messages"][0]["content"] or made["tools"]
+    assert len(made["tools"]) == len(TOOLS)

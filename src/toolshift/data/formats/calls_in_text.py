@@ -113,6 +113,8 @@ class Forms:
             raise RowFault("no call of the row shows how one is written")
         before = before or tuple(c for r in self._read(said, _ANY) for c in r.calls)
         for written in _ways(said, before, calls):
+            if _still_named(written, before, calls):
+                continue
             try:
                 again = tuple(c for r in self._read(written, self._tools) for c in r.calls)
             except RowFault:
@@ -124,6 +126,13 @@ class Forms:
 
 
 _ANY = Tools()
+
+
+def _still_named(written: str, before: tuple[Call, ...], now: tuple[Call, ...]) -> bool:
+    """Whether a tool that is called no more is named beside the values of arguments."""
+    gone = {call.name for call in before} - {call.name for call in now}
+    values = "".join(encoded(call.arguments) for call in now)
+    return any(written.count(name) > values.count(name) for name in gone)
 
 
 def _ways(said: str, before: tuple[Call, ...], now: tuple[Call, ...]) -> Iterator[str]:
@@ -160,7 +169,9 @@ def _named(item: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """An object that says a call, with another call in it."""
     if isinstance(item.get("function"), Mapping):
         return {**item, "function": _named(item["function"], call)}
-    name = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), "name")
+    name = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), "")
+    if not name and len(item) == 1:  # {"get_rate": {"base": "USD"}}
+        return {call.name: call.arguments}
     given = next((key for key in VALUE_KEYS if key in item), "arguments")
     before = item.get(given)
     said = encoded(call.arguments, before) if isinstance(before, str) else call.arguments
@@ -193,10 +204,14 @@ def _in_words(said: str, before: tuple[Call, ...], now: tuple[Call, ...]) -> str
     return _renamed(said, names)
 
 
+_BEFORE = r"(?<![\w\-])(?<!(?<!functions)\.)"
+"""A name begins here; some templates put `functions.` before it."""
+
+
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     longest = sorted(filter(None, names), key=len, reverse=True)
     pattern = "|".join(map(re.escape, longest)) or r"(?!)"
-    return re.sub(rf"(?<![\w.\-]){{}}(?![\w\-])".format(f"(?:{pattern})"), _by(names), text)
+    return re.sub(rf"{_BEFORE}(?:{pattern})(?![\w\-])", _by(names), text)
 
 
 def _by(names: Mapping[str, str]) -> Callable[[re.Match[str]], str]:
