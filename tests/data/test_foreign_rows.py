@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from toolshift.cli import toolshift
 from toolshift.data.conversation import RowFault
-from toolshift.data.formats import recognised
+from toolshift.data.formats import FORMATS as KNOWN
+from toolshift.data.formats import ONLY_BACK, READS, recognised
 from toolshift.data.replay import check
 from toolshift.lm.call_texts.table import FORMATS as FORMS
 
@@ -351,3 +352,17 @@ def test_what_goes_to_another_format_has_calls_of_its_own(tmp_path: Path) -> Non
     assert made["messages"][2]["content"] == "I look."
     assert "AVAILABLE_TOOLS" not in made["messages"][0]["content"] or made["tools"]
     assert len(made["tools"]) == len(TOOLS)
+
+
+def test_the_docs_show_the_formats_as_the_registry_has_them() -> None:
+    assert list(READS) == list(KNOWN.names())
+    page = Path("docs/augment.md").read_text(encoding="utf-8")
+    for name, holds in READS.items():
+        assert f"| `{name}` | {holds} | {'no' if name in ONLY_BACK else 'yes'} |" in page
+
+
+@pytest.mark.parametrize("name", ONLY_BACK)
+def test_a_format_that_is_only_written_back_says_so(name: str) -> None:
+    row = ROWS["functions"]
+    with pytest.raises(RowFault, match="only written in rows that are of it"):
+        KNOWN.find(name).write(recognised(row).read(row), None)

@@ -34,6 +34,30 @@ FORMATS: Registry[Format] = Registry(
 )
 
 
+READS = {
+    "anthropic": "requests of Anthropic: blocks `tool_use` and `tool_result`, `input_schema`",
+    "langchain": "`messages` as LangChain dumps them: `type` with `data`, `lc` with `kwargs`, flat",
+    "calls-in-text": "`messages` with roles whose calls stand in the texts of the assistant, in "
+    "any form that models write (Nemotron, When2Call, Qwen, Llama, ReAct, ...); tools in a column, "
+    "or in JSON in the text of the system or of a user",
+    "openai": "`messages` with roles, and `tools`: OpenAI, TRL and Toucan; also `functions` and "
+    "`function_call`; either column, or each tool, as JSON in a string; tools in another column "
+    "where `tools` is empty",
+    "hermes": "ShareGPT turns with `<tools>`, `<tool_call>`, `<tool_response>`",
+    "sharegpt": "ShareGPT turns and a column `tools`; calls are turns from `function_call`",
+    "xlam": "`query`, `tools`, `answers`: xLAM and APIGen; one question, no results; types in "
+    "words of Python, and numbers in texts",
+    "toolace": '`system` with functions in JSON, calls as `[name(argument="value")]`',
+    "adp": "Agent Data Protocol; tools are read from `details.tools` or `details.available_apis`",
+    "glaive": "`system` and `chat` of Glaive v2, calls as `<functioncall>`",
+    "chat-template": "one text with the marks of a chat template (ChatML, Llama 3 and 4, Gemma, "
+    "Granite, Zephyr, Phi, GLM), calls in any form that models write",
+}
+"""What rows of each of our formats hold; the docs show it."""
+ONLY_BACK = ("langchain", "calls-in-text", "glaive", "chat-template")
+"""Formats that are written in rows that are of them, and not by `--to`."""
+
+
 _COLUMNS = {
     **dict.fromkeys(("anthropic", "langchain", "calls-in-text", "openai"), "messages"),
     **dict.fromkeys(("hermes", "sharegpt", "toolace"), "conversations"),

@@ -190,7 +190,8 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
 
 
 def _parameters(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    return raw.get("function", raw).get("parameters") or {}
+    found: Mapping[str, Any] = raw.get("function", raw).get("parameters") or {}
+    return found
 
 
 def _in_python(tool: ToolShown, before: Mapping[str, Any]) -> dict[str, Any]:
