@@ -33,9 +33,9 @@ OURS = span(
 )  # fmt: skip
 WRITTEN_CALL = {"name": "get_rate", "arguments": {}}
 WRITTEN = {
-    "messages": [
-        {"role": "user", "content": "Rate from USD?"},
-        {"role": "assistant", "content": f"<tool_call>{json.dumps(WRITTEN_CALL)}</tool_call>"},
+    "conversations": [
+        {"from": "human", "value": "Rate from USD?"},
+        {"from": "gpt", "value": f"<TOOLCALL>[{json.dumps(WRITTEN_CALL)}]</TOOLCALL>"},
     ],
     "tools": [
         {"type": "function", "function": {"name": "get_rate", "parameters": {"type": "object"}}}

@@ -62,7 +62,8 @@ def augment(options: AugmentOptions) -> None:
     """Shift a share of your tool-use conversations, as training data that holds when tools change.
 
     IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, Responses,
-    Anthropic, Gemini, ShareGPT, Hermes, xLAM, ToolACE or Agent Data Protocol rows. Rows that are
+    Anthropic's blocks, Gemini's contents, ShareGPT, Hermes, xLAM, ToolACE, Glaive, Agent Data
+    Protocol, LangChain's dumps, or text of a chat template; calls may stand in texts. Rows that are
     not shifted stay the same bytes. A card beside the output says what was changed. After an
     interruption, the same command resumes.
     Where no row is shifted nothing is written: exit code 2, with the reasons.

@@ -83,6 +83,11 @@ class ToolList(tuple[ToolShown, ...]):
         """What checks the arguments of each tool, by its name; None where they may be anything."""
         return {t.function["name"]: validator_of(t.function.get(PARAMETERS)) for t in self}
 
+    @cached_property
+    def parameters(self) -> dict[str, frozenset[str]]:
+        """The parameters that each tool declares, by its name."""
+        return {t.function["name"]: frozenset(_properties(t.function)) for t in self}
+
     @staticmethod
     def of(tools: tuple[ToolShown, ...]) -> ToolList:
         """Tools as such a list."""
@@ -116,6 +121,8 @@ class Format(Protocol):
 
 TOOLS_HERE = "\0<tools>\0"
 """Stands in a text where a format lists the tools inside of it; no text of a file holds it."""
+CALLS_HERE = "\0<calls>\0"
+"""Stands in a text where a format writes calls inside of it."""
 
 
 def portable(conversation: Conversation) -> Conversation:
@@ -124,12 +131,16 @@ def portable(conversation: Conversation) -> Conversation:
     Calls that were made at once, as some formats say them one by one, are one message.
     """
     messages = [
-        msgspec.structs.replace(message, text=message.text.replace(TOOLS_HERE, "").rstrip())
-        if TOOLS_HERE in message.text
+        msgspec.structs.replace(message, text=_without_marks(message.text))
+        if "\0<" in message.text
         else message
         for message in conversation.messages
     ]
     return Conversation(conversation.tools, _at_once(messages))
+
+
+def _without_marks(text: str) -> str:
+    return text.replace(TOOLS_HERE, "").replace(CALLS_HERE, "").rstrip()
 
 
 def _at_once(messages: list[Message]) -> tuple[Message, ...]:
@@ -392,16 +403,54 @@ def arguments_of(value: Any, name: str) -> dict[str, Any]:
 def function_of(raw: Any, place: int) -> dict[str, Any]:
     """A tool as an OpenAI function; bare or wrapped in `{"type": "function", ...}`.
 
-    The schema of its arguments may stand where MCP or Anthropic have it.
+    The schema of its arguments may stand where MCP or Anthropic have it. A tool may be JSON in a
+    text, and have nulls that a table has put in.
     """
+    raw = decoded(raw, f"tool {place}")
     inner = raw.get("function", raw) if isinstance(raw, Mapping) else None
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise RowFault(f"tool {place} has no name")
-    function = dict(inner)
+    function = {key: value for key, value in inner.items() if value is not None}
     key = _schema_key(function)
     if key != PARAMETERS and key:
         function[PARAMETERS] = function.pop(key)
+    if key:
+        function[PARAMETERS] = _without_holes(function[PARAMETERS])
     return function
+
+
+_NULL_MAY_BE = ("default", "const")
+"""Keys of a schema under which null is a value, and not a hole."""
+
+
+def _without_holes(node: Any) -> Any:
+    """A schema without the nulls with which a table fills its columns."""
+    if isinstance(node, list):
+        return [_without_holes(one) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {
+        key: value if key in _WITH_DATA else _without_holes(value)
+        for key, value in node.items()
+        if value is not None or key in _NULL_MAY_BE
+    }
+
+
+_WITH_DATA = (*_NULL_MAY_BE, "enum", "examples")
+
+
+def lists_tools(value: Any) -> bool:
+    """Whether a value is a list of tools: each has a name, and a description or parameters."""
+    try:
+        listed = decoded(value, "") if isinstance(value, list) or _is_list(value) else None
+        functions = [function_of(raw, 0) for raw in listed or ()]
+    except RowFault:
+        return False
+    return bool(functions) and all({PARAMETERS, "description"} & each.keys() for each in functions)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith("[")
 
 
 PARAMETERS = "parameters"
@@ -448,7 +497,11 @@ def _properties(function: Mapping[str, Any]) -> Mapping[str, Any]:
     return known if isinstance(known, Mapping) else {}
 
 
-def rewrapped(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
+def _decoded(tool: Any) -> Any:
+    return decoded(tool, "a tool")
+
+
+def rewrapped(tool: ToolShown, raws: list[Any]) -> Any:
     """A tool as an OpenAI tool, in the wrapping that it came in; `raws` is empty for none.
 
     One that was added is written as the first of the list is, so that this does not tell it apart.
@@ -456,6 +509,12 @@ def rewrapped(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
     if not raws:
         return {"type": "function", "function": tool.function}
     raw = raws[tool.source or 0]
+    if isinstance(raw, str):
+        if tool.source is not None and function_of(raw, 0) == tool.function:
+            return raw
+        return encoded(rewrapped(tool, [_decoded(one) for one in raws]), raw)
+    if tool.source is not None and function_of(raw, 0) == tool.function:
+        return raw
     inner = raw.get("function", raw)
     function, key = dict(tool.function), _schema_key(inner)
     if key and key != PARAMETERS and PARAMETERS in function:

@@ -319,7 +319,8 @@ class Quick:
         conversation = _SAID.decode(raw)
         digest = digest_of(content)
         if not is_selected(digest, self.recipe):
-            _check(conversation, tools.checks)
+            if not _fit(conversation, tools.checks):
+                raise _NotPlain  # its calls may be written in the text of a message
             return content, ""
         shown = self._under(tools, digest)
         if shown is None:
@@ -374,7 +375,9 @@ class Quick:
             text = listed if isinstance(listed, str) else ""
             if text:
                 listed = msgspec.json.decode(listed)
-            if not isinstance(listed, list):
+            if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+                raise _NotPlain
+            if not listed or b"null" in raw:  # another column may list them; holes of a table
                 raise _NotPlain
             tools = [tool.function for tool in read_tools(listed)]
             schemas = {tool["name"]: tool.get("parameters") for tool in tools}
@@ -386,15 +389,18 @@ class Quick:
         return known
 
 
-def _check(messages: list[_Said], checks: Mapping[str, Any]) -> None:
-    """Checks that every call fits its tool."""
+def _fit(messages: list[_Said], checks: Mapping[str, Any]) -> bool:
+    """Whether there are calls; each of them must fit its tool."""
+    called = False
     for message in messages:
         for call in message.tool_calls or ():
+            called = True
             check = checks.get(call.function.name, _Never)
             given = call.function.arguments
             arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
             if check is not None and not check.is_valid(arguments):
                 raise _NotPlain
+    return called
 
 
 def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any] | None:
@@ -448,6 +454,8 @@ def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) 
         arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
         if to.before is not None and not to.before.is_valid(arguments):
             raise _NotPlain
+        if None in arguments.values():
+            raise _NotPlain  # it may be what a table has put in
         proven = to.known is not None and to.known.issuperset(arguments)
         inner = raws[place]["function"]
         keys = to.keys

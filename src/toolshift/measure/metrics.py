@@ -132,7 +132,7 @@ class Measures(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def void_matters(self) -> bool:
-        """Whether accuracy is given with its bounds: for many voids, its own outages, any unclear."""
+        """Whether accuracy is given with its bounds: many voids, own outages, or any unclear."""
         many = self.void > VOIDS_SAID * self.episodes
         return many or OWN_OUTAGE in self.void_kinds or self.unclear > 0
 

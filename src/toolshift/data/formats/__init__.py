@@ -20,6 +20,8 @@ FORMATS: Registry[Format] = Registry(
     {
         "anthropic": "toolshift.data.formats.of_dialects:ANTHROPIC_ROWS",
         "gemini": "toolshift.data.formats.of_dialects:GEMINI_ROWS",
+        "langchain": "toolshift.data.formats.langchain:LANGCHAIN",
+        "calls-in-text": "toolshift.data.formats.in_text:CALLS_IN_TEXT_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
         "responses": "toolshift.data.formats.responses:RESPONSES_ROWS",
         "hermes": "toolshift.data.formats.hermes:HERMES",
@@ -27,11 +29,45 @@ FORMATS: Registry[Format] = Registry(
         "xlam": "toolshift.data.formats.xlam:XLAM_ROWS",
         "toolace": "toolshift.data.formats.toolace:TOOLACE",
         "adp": "toolshift.data.formats.adp:ADP_ROWS",
+        "glaive": "toolshift.data.formats.in_text:GLAIVE_ROWS",
+        "chat-template": "toolshift.data.formats.in_text:TEMPLATED_ROWS",
     },
     "toolshift.formats",
 )
 
 
+READS = {
+    "anthropic": "requests of Anthropic: blocks `tool_use` and `tool_result`, `input_schema`",
+    "gemini": "requests of Gemini: `contents` with `functionCall`, `functionDeclarations`",
+    "langchain": "`messages` as LangChain dumps them: `type` with `data`, `lc` with `kwargs`, flat",
+    "calls-in-text": "`messages` with roles whose calls stand in the texts of the assistant, in "
+    "any form that models write (Nemotron, When2Call, Qwen, Llama, ReAct, ...); tools in a column, "
+    "or in JSON in the text of the system or of a user",
+    "openai": "`messages` with roles, and `tools`: OpenAI, TRL and Toucan; also `functions` and "
+    "`function_call`; either column, or each tool, as JSON in a string; tools in another column "
+    "where `tools` is empty",
+    "responses": "`input` with items of OpenAI's Responses, and `tools`; also `output` and "
+    "`instructions`",
+    "hermes": "ShareGPT turns with `<tools>`, `<tool_call>`, `<tool_response>`",
+    "sharegpt": "ShareGPT turns and a column `tools`; calls are turns from `function_call`",
+    "xlam": "`query`, `tools`, `answers`: xLAM and APIGen; one question, no results; types in "
+    "words of Python, and numbers in texts",
+    "toolace": '`system` with functions in JSON, calls as `[name(argument="value")]`',
+    "adp": "Agent Data Protocol; tools are read from `details.tools` or `details.available_apis`",
+    "glaive": "`system` and `chat` of Glaive v2, calls as `<functioncall>`",
+    "chat-template": "one text with the marks of a chat template (ChatML, Llama 3 and 4, Gemma, "
+    "Granite, Zephyr, Phi, GLM), calls in any form that models write",
+}
+"""What rows of each of our formats hold; the docs show it."""
+ONLY_BACK = ("langchain", "calls-in-text", "glaive", "chat-template")
+"""Formats that are written in rows that are of them, and not by `--to`."""
+
+
+_COLUMNS = {
+    **dict.fromkeys(("anthropic", "langchain", "calls-in-text", "openai"), "messages"),
+    **dict.fromkeys(("hermes", "sharegpt", "toolace"), "conversations"),
+}
+"""The column in which formats hold their conversation, where several share one."""
 _NEAR = {
     "messages": "messages with a `role`",
     "conversations": "turns with `from` and `value`, or no tools stand beside it",
@@ -40,10 +76,16 @@ _NEAR = {
 
 
 def recognised(row: Mapping[str, Any]) -> Format:
-    """The format of a row, by what is in it."""
+    """The format of a row, by what is in it; the first of those that read the same column."""
+    found: dict[str, Format] = {}
     for each in _all():
         if each.recognises(row):
-            return each
+            found.setdefault(_COLUMNS.get(each.name, each.name), each)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        names = " and ".join(each.name for each in found.values())
+        raise RowFault(f"it may be {names}: say which by --format, or leave the other column out")
     for raw in (raws_of(row) or ())[:1]:
         raise RowFault(not_known(raw))
     for column, what in _NEAR.items():

@@ -12,9 +12,12 @@ from toolshift.data.conversation import (
     Role,
     Row,
     RowFault,
+    ToolList,
     arguments_of,
     decoded,
     encoded,
+    function_of,
+    lists_tools,
     read_tools,
     rewrapped,
     with_ids,
@@ -51,60 +54,87 @@ class OpenAI:
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row."""
         said = decoded(row.get("messages"), "messages")
-        if "functions" in row and not row.get("tools"):
-            raise RowFault("it lists `functions`, which OpenAI has replaced: convert it to `tools`")
         if not isinstance(said, list):
             raise RowFault("messages is no list")
-        messages = tuple(_message(raw, place) for place, raw in enumerate(said))
-        return Conversation(read_tools(row.get("tools")), messages)
+        tools = ToolList.of(read_tools(row.get(tools_column(row))))
+        messages = tuple(_message(raw, place, tools) for place, raw in enumerate(said))
+        return Conversation(tools, messages)
 
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
         """A row; calls hold their arguments as the row had them, else as JSON strings."""
-        raws = decoded(row.get("tools") or [], "the list of tools") if row else []
+        column = tools_column(row) if row else "tools"
+        raws = decoded(row.get(column) or [], "the list of tools") if row else []
         said = decoded(row.get("messages"), "messages") if row else []
         tools: Any = [rewrapped(tool, raws) for tool in conversation.tools]
-        like = _Like(any(map(_holds_objects, said)), _in_parts(said), _arguments_in(said))
+        like = _Like(
+            any(map(_holds_objects, said)), _in_parts(said), _arguments_in(said), _is_old(said)
+        )
         messages: Any = [
             _written(each, said[each.source] if row and each.source is not None else {}, like)
             for each in (conversation.messages if row else with_ids(conversation.messages))
         ]
-        if row and isinstance(row.get("tools"), str):
-            tools = encoded(tools, row["tools"])
+        if row and isinstance(row.get(column), str):
+            tools = encoded(tools, row[column])
         if row and isinstance(row.get("messages"), str):
             messages = encoded(messages, row["messages"])
-        out = {**(row or {}), "messages": messages, "tools": tools}
-        chosen = _chosen(out.get("tool_choice"))
-        if chosen is not None:
-            now = {raws[t.source].get("function", raws[t.source])["name"]: t.function["name"]
-                   for t in conversation.tools if t.source is not None}  # fmt: skip
-            if chosen["name"] not in now:
-                raise RowFault(f"tool_choice asks for {chosen['name']}, which is not shown alone")
-            inner = {**chosen, "name": now[chosen["name"]]}
-            out["tool_choice"] = {**out["tool_choice"], "function": inner}
+        out = {**(row or {}), "messages": messages}
+        if tools or not row or row.get(column) is not None:
+            out[column] = tools
+        for key in ("tool_choice", "function_call"):
+            if chosen := _chosen(out.get(key)):
+                out[key] = _choosing(out[key], _now(chosen, conversation, raws, key))
         return out
 
 
-def _chosen(choice: Any) -> Mapping[str, Any] | None:
+def tools_column(row: Mapping[str, Any]) -> str:
+    """The column that lists the tools: `tools`, or where that is empty, the one that holds some."""
+    if row.get("tools") not in (None, "", [], "[]"):
+        return "tools"
+    found = [name for name, value in row.items() if name not in _NO_TOOLS and lists_tools(value)]
+    if len(found) > 1:
+        raise RowFault(f"its columns {' and '.join(found)} list tools: leave one of them")
+    return found[0] if found else "tools"
+
+
+_NO_TOOLS = ("messages", "tools")
+
+
+def _chosen(choice: Any) -> str:
     """The function that `tool_choice` asks for, if it names one."""
-    inner = choice.get("function") if isinstance(choice, Mapping) else None
-    return inner if isinstance(inner, Mapping) and isinstance(inner.get("name"), str) else None
+    inner = choice.get("function", choice) if isinstance(choice, Mapping) else None
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    return name if isinstance(name, str) else ""
 
 
-def _message(raw: Any, place: int) -> Message:
+def _now(chosen: str, conversation: Conversation, raws: list[Any], key: str) -> str:
+    """The name by which a tool is shown now."""
+    for tool in conversation.tools:
+        if tool.source is not None and function_of(raws[tool.source], 0)["name"] == chosen:
+            return str(tool.function["name"])
+    raise RowFault(f"{key} asks for {chosen}, which is not shown alone")
+
+
+def _choosing(choice: Mapping[str, Any], name: str) -> dict[str, Any]:
+    inner = choice.get("function")
+    if isinstance(inner, Mapping):
+        return {**choice, "function": {**inner, "name": name}}
+    return {**choice, "name": name}
+
+
+def _message(raw: Any, place: int, tools: ToolList) -> Message:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("role"), str):
         raise RowFault(f"message {place} has no role")
     role = _ROLES.get(raw["role"])
     if role is None:
         raise RowFault(f"message {place} has the unknown role {raw['role']!r}")
-    if raw.get("function_call"):
-        raise RowFault(
-            f"message {place} has a `function_call`, which OpenAI has replaced: convert it to "
-            "`tool_calls`"
-        )
     listed = raw.get("tool_calls") or ()
     if not isinstance(listed, list | tuple):
         raise RowFault(f"message {place}: its tool_calls are no list")
-    calls = tuple(_call(one, place) for one in listed)
+    if raw.get("function_call"):
+        if listed:
+            raise RowFault(f"message {place} has `tool_calls` and `function_call`: leave one")
+        listed = (raw["function_call"],)
+    calls = tuple(_call(one, place, tools) for one in listed)
     return Message(
         role,
         _text(raw.get("content"), place, role),
@@ -146,16 +176,28 @@ def _holds_more(content: Any) -> bool:
     return isinstance(content, list) and len(_texts(content)) < len(content)
 
 
-def _call(raw: Any, place: int) -> Call:
+def _call(raw: Any, place: int, tools: ToolList) -> Call:
     inner = raw.get("function", raw) if isinstance(raw, Mapping) else None
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise RowFault(f"message {place}: a call has no name")
     name = inner["name"]
-    return Call(name, arguments_of(inner.get("arguments"), name), str(raw.get("id") or ""))
+    arguments = arguments_of(inner.get("arguments"), name)
+    if None in arguments.values():
+        arguments = _without_holes(arguments, name, tools)
+    return Call(name, arguments, str(raw.get("id") or ""))
+
+
+def _without_holes(arguments: dict[str, Any], name: str, tools: ToolList) -> dict[str, Any]:
+    """Arguments without the nulls that a table has put in: a tool declares no such parameter."""
+    declared = tools.parameters.get(name)
+    if not declared:
+        return arguments
+    return {key: one for key, one in arguments.items() if one is not None or key in declared}
 
 
 def _holds_objects(raw: Any) -> bool:
-    calls = raw.get("tool_calls") or () if isinstance(raw, Mapping) else ()
+    calls = [*(raw.get("tool_calls") or ())] if isinstance(raw, Mapping) else []
+    calls += [raw["function_call"]] if calls == [] and raw.get("function_call") else []
     return any(isinstance((c.get("function") or c).get("arguments"), Mapping) for c in calls)
 
 
@@ -166,11 +208,13 @@ class _Like(NamedTuple):
         objects: arguments are objects, and no texts.
         parts: contents are lists of parts, and no texts; a column of a data set holds one kind.
         arguments: of one of its calls, as text.
+        old: a call is a `function_call`, and its result is of the role `function`.
     """
 
     objects: bool
     parts: bool
     arguments: str
+    old: bool
 
     def content(self, text: str, before: Any) -> Any:
         """A content of that text in place of another."""
@@ -184,9 +228,15 @@ def _in_parts(said: list[Any]) -> bool:
     return bool(held) and all(isinstance(one, list) for one in held)
 
 
+def _is_old(said: list[Any]) -> bool:
+    """Whether calls are said as before there were `tool_calls`."""
+    return any(each.get("function_call") for each in said)
+
+
 def _arguments_in(said: list[Any]) -> str:
     """The arguments of the first call that has some, where they are a text."""
-    calls = (call for each in said for call in each.get("tool_calls") or ())
+    calls = [call for each in said for call in each.get("tool_calls") or ()]
+    calls += [each["function_call"] for each in said if each.get("function_call")]
     given = (call.get("function", call).get("arguments") for call in calls)
     return next((one for one in given if isinstance(one, str) and len(one) > len("{}")), "")
 
@@ -195,6 +245,8 @@ def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str,
     out: dict[str, Any] = {**raw, "role": raw.get("role", message.role)}
     if _text(raw.get("content"), 0) != message.text or not raw:
         out["content"] = like.content(message.text, raw.get("content"))
+    if like.old and (message.calls or message.role == "tool"):
+        return _in_old_words(message, raw, out, like)
     if message.calls:
         befores = _befores(message.calls, list(raw.get("tool_calls") or ()))
         pairs = zip(message.calls, befores, strict=True)
@@ -212,6 +264,23 @@ def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str,
     return out
 
 
+def _in_old_words(
+    message: Message, raw: Mapping[str, Any], out: dict[str, Any], like: _Like
+) -> dict[str, Any]:
+    """A call as `function_call`, or its result, which names its tool."""
+    if message.role == "tool":
+        if not message.name:
+            raise RowFault("a result of the role `function` must name its tool")
+        out |= {"role": raw.get("role", "function"), "name": message.name}
+    elif len(message.calls) > 1:
+        raise RowFault("a message with `function_call` has one call, and no more")
+    else:
+        before = raw.get("function_call") or {}
+        said = _written_call(message.calls[0], {"function": before}, like)["function"]
+        out["function_call"] = said
+    return out if message.learned else {**out, "weight": 0}
+
+
 def _befores(calls: tuple[Call, ...], raws: list[Any]) -> list[Mapping[str, Any]]:
     """What the row has for each call: the one of its id, for some may have gone elsewhere."""
     by_id = {raw["id"]: raw for raw in raws if isinstance(raw.get("id"), str)}
@@ -227,7 +296,7 @@ def _written_call(call: Call, raw: Mapping[str, Any], like: _Like) -> dict[str, 
     inner = raw.get("function", raw)
     before = inner.get("arguments")
     says = isinstance(before, str) and len(before) > len("{}")
-    if raw and arguments_of(before, "") == call.arguments:
+    if raw and _given(arguments_of(before, ""), call.arguments) == call.arguments:
         arguments = {"arguments": before} if "arguments" in inner else {}  # with its spaces
     elif like.objects and not isinstance(before, str):
         arguments = {"arguments": call.arguments}
@@ -238,6 +307,11 @@ def _written_call(call: Call, raw: Mapping[str, Any], like: _Like) -> dict[str, 
         return named
     head = {"id": call.id} if call.id else {}
     return {**head, "type": "function", **raw, "function": named}
+
+
+def _given(before: dict[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a row without nulls that were not read."""
+    return {key: one for key, one in before.items() if one is not None or key in now}
 
 
 OPENAI = OpenAI()

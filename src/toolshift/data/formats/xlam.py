@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from toolshift.data.conversation import (
     Call,
     Conversation,
@@ -42,7 +44,8 @@ class XLAM:
         if not isinstance(row["query"], str):
             raise RowFault("query is no text")
         tools = tuple(_tool(raw, n) for n, raw in enumerate(_list(row["tools"], "tools")))
-        calls = tuple(_call(raw) for raw in _list(row["answers"], "answers"))
+        schemas = {tool.function["name"]: tool.function["parameters"] for tool in tools}
+        calls = tuple(_typed(_call(raw), schemas) for raw in _list(row["answers"], "answers"))
         said = Message("assistant", "", calls, source=1)
         return Conversation(tools, (Message("user", row["query"], source=0), said))
 
@@ -56,6 +59,7 @@ class XLAM:
         raws = _list(row["tools"], "tools") if row else []
         tools = [_written(tool, raws) for tool in conversation.tools]
         calls = [{"name": c.name, "arguments": c.arguments} for c in rest[0].calls]
+        calls = _as_said(calls, row, self.read(row).messages[1].calls) if row else calls
         as_lists = row is not None and isinstance(row["tools"], list)
         return {
             **(row or {}),
@@ -76,6 +80,48 @@ def _call(raw: Any) -> Call:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("name"), str):
         raise RowFault("an answer has no name")
     return Call(raw["name"], arguments_of(raw.get("arguments"), raw["name"]))
+
+
+def _typed(call: Call, schemas: Mapping[str, Any]) -> Call:
+    """A call whose values have the types that its tool declares; much data has them as texts."""
+    properties = (schemas.get(call.name) or {}).get("properties") or {}
+    arguments = {key: _value(one, properties.get(key)) for key, one in call.arguments.items()}
+    return Call(call.name, arguments)
+
+
+_OF_TYPE: dict[str, tuple[type, ...]] = {
+    "integer": (int,), "number": (int, float), "boolean": (bool,),
+    "array": (list,), "object": (dict,),
+}  # fmt: skip
+
+
+def _value(value: Any, schema: Any) -> Any:
+    kinds = _OF_TYPE.get(str(schema.get("type"))) if isinstance(schema, Mapping) else None
+    if kinds is None or not isinstance(value, str):
+        return value
+    try:
+        meant = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+    return meant if type(meant) in kinds else value
+
+
+def _as_said(
+    calls: list[dict[str, Any]], row: Mapping[str, Any], read: tuple[Call, ...]
+) -> list[dict[str, Any]]:
+    """Calls with the values that a row writes as texts in the texts that it has for them."""
+    raws = _list(row["answers"], "answers")
+    if len(raws) != len(calls):
+        return calls
+    out = []
+    for call, raw, before in zip(calls, raws, read, strict=True):
+        said = arguments_of(raw.get("arguments"), "").values()
+        pairs = zip(before.arguments.values(), said, strict=True)
+        arguments = dict(call["arguments"])
+        for (key, value), (was, text) in zip(call["arguments"].items(), pairs, strict=False):
+            arguments[key] = text if value == was else value
+        out.append({**raw, **call, "arguments": arguments})
+    return out
 
 
 def _is_schema(parameters: Mapping[str, Any]) -> bool:
@@ -113,7 +159,7 @@ def _schema(one: Any) -> dict[str, Any]:
     out: dict[str, Any] = {"type": json_type(said)} if json_type(said) else {}
     out |= {"description": str(one["description"])} if one.get("description") else {}
     if one.get("default") not in (None, ""):
-        out["default"] = one["default"]
+        out["default"] = _value(one["default"], out)
     return out
 
 
@@ -144,7 +190,8 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
 
 
 def _parameters(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    return raw.get("function", raw).get("parameters") or {}
+    found: Mapping[str, Any] = raw.get("function", raw).get("parameters") or {}
+    return found
 
 
 def _in_python(tool: ToolShown, before: Mapping[str, Any]) -> dict[str, Any]:

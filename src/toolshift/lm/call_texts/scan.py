@@ -110,11 +110,13 @@ class Scan(NamedTuple):
         prose: the text beside them, without thoughts.
         passed: how many marks with what looks like a call were left as text: in code beside prose,
             in a quotation, or of no known format.
+        spans: where calls stand: begin, end, and how many they are.
     """
 
     calls: tuple[Call, ...]
     prose: str
     passed: int
+    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 def scan(text: str, tools: Tools) -> Scan:
@@ -127,6 +129,7 @@ class _Scanner:
         self.text, self.said, self.tools = Text(text), text, tools
         self.calls: list[Call] = []
         self.prose: list[str] = []
+        self.spans: list[tuple[int, int, int]] = []
         self.passed = 0
         self._kept = 0  # what stands before it is read, or in `prose`
         self._tries = 0
@@ -138,7 +141,7 @@ class _Scanner:
         self._take_cut_off_mark()
         self._keep(len(self.said))
         prose = _TURN_END.sub("\n", "".join(self.prose))
-        return Scan(tuple(self.calls), prose.strip(), self.passed)
+        return Scan(tuple(self.calls), prose.strip(), self.passed, tuple(self.spans))
 
     def _take(self, match: re.Match[str]) -> int:
         """Reads one thing; returns where to go on."""
@@ -156,7 +159,10 @@ class _Scanner:
         if self._quoted(start):
             self.passed += bool(_BEGINS.match(self.said, match.end()))
             return match.end()
+        known = len(self.calls)
         end = self._call(start) or self._not_read(match)
+        if len(self.calls) > known:
+            self.spans.append((start, end, len(self.calls) - known))
         return self._pass(start, end) if end else match.end()
 
     # -- what is no call --------------------------------------------------------------------------
@@ -185,6 +191,7 @@ class _Scanner:
             return end
         self.calls.clear()
         self.prose.clear()
+        self.spans.clear()
         self._kept = end
         return end
 

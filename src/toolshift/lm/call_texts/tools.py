@@ -24,7 +24,8 @@ class Tools:
 
     def __init__(self, given: Iterable[Mapping[str, Any] | str] = ()) -> None:
         self._schemas: dict[str, Any] = {}
-        for tool in given:
+        self.given = tuple(given)
+        for tool in self.given:
             if isinstance(tool, str):
                 self._schemas[tool] = {}
             else:
