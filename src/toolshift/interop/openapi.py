@@ -10,6 +10,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
+from toolshift.interop.normal import modern
 from toolshift.interop.references import with_files
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
 
@@ -106,15 +107,7 @@ def _converted(node: Mapping[str, Any] | list[Any], known: dict[int, Any]) -> An
     if isinstance(node, list):
         return [_as_json_schema(one, known) for one in node]
     out = {k: one if k in _DATA else _as_json_schema(one, known) for k, one in node.items()}
-    for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(out.get(key), bool) and out.pop(key) and bound in out:
-            out[key] = out.pop(bound)
-    if not isinstance(out.get("nullable"), bool) or not out.pop("nullable"):
-        return out
-    if not isinstance(out.get("type"), str):
-        return {"anyOf": [out, {"type": "null"}]}
-    choices = {"enum": [*out["enum"], None]} if isinstance(out.get("enum"), list) else {}
-    return {**out, "type": [out["type"], "null"], **choices}
+    return modern(out)
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[Operation]:
