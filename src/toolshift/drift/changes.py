@@ -156,13 +156,16 @@ def worst_severity(changes: Iterable[ToolChange]) -> Severity | None:
 
 
 def changes_between(
-    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+    old: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]],
+    answers: Answers | None = None,
 ) -> tuple[ToolChange, ...]:
     """The changes from one tool list to another.
 
     Args:
         old: the tools as they were, as an MCP server lists them.
         new: the tools as they are.
+        answers: what is known of what became what; the rest is inferred.
 
     Returns:
         The changes, tools that are gone or new first; none where nothing changed.
@@ -171,7 +174,7 @@ def changes_between(
         UsageError: where a tool has no name, or two have the same.
     """
     before, after = from_mcp(old), from_mcp(new)
-    settled = settle_tools(before, after, Answers(), accept=True)
+    settled = settle_tools(before, after, answers or Answers(), accept=True)
     doubtful = {question.path for question in settled.guessed}
     return tuple(_changes(settled.answers, before, after, doubtful))
 

@@ -25,14 +25,37 @@ from toolshift.interop.schema import DEEPEST, LISTS, MANY, MAX_NODES, JSONSchema
 _SAFE = 2**53 - 1
 """Libraries write this as the limit of every integer; it limits nothing."""
 _UNSAID = frozenset(
-    "$schema $id id $anchor $dynamicAnchor $recursiveAnchor $comment $defs definitions $vocabulary "
-    "discriminator xml externalDocs".split()
+    [
+        "$schema",
+        "$id",
+        "id",
+        "$anchor",
+        "$dynamicAnchor",
+        "$recursiveAnchor",
+        "$comment",
+        "$defs",
+        "definitions",
+        "$vocabulary",
+        "discriminator",
+        "xml",
+        "externalDocs",
+    ]
 )
 """Keywords that ask nothing of a value once references are written out."""
 _TEXTS = frozenset(("description", "title", "default", "examples", "deprecated"))
 _ONE = frozenset(
-    "additionalProperties items contains not propertyNames if then else unevaluatedProperties "
-    "unevaluatedItems".split()
+    [
+        "additionalProperties",
+        "items",
+        "contains",
+        "not",
+        "propertyNames",
+        "if",
+        "then",
+        "else",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+    ]
 )
 _BOUNDS = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
