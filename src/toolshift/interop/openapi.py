@@ -1,4 +1,4 @@
-"""Tools from an OpenAPI 3 document: an operation is a tool, called over HTTP."""
+"""Tools from an OpenAPI document: an operation is a tool, called over HTTP."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.normal import modern
 from toolshift.interop.references import with_files
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
+from toolshift.interop.swagger import as_openapi_3
 
 METHODS = ("get", "put", "post", "delete", "patch")
 BODY, FORM, PARTS = "body", "form", "parts"
@@ -34,11 +35,13 @@ class Operation:
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
-    """The operations of an OpenAPI 3 document, each with its tool as MCP would list it."""
+    """The operations of an OpenAPI 2 or 3 document, each with its tool as MCP would list it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
         raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
+    if str(document.get("swagger", "")).startswith("2."):
+        document = as_openapi_3(document)
     if not str(document.get("openapi", "")).startswith("3."):
-        raise UsageError("it is no OpenAPI 3 document: `openapi` is not 3.x")
+        raise UsageError("it is no OpenAPI document: `openapi` is not 3.x, nor `swagger` 2.0")
     whole = with_files(document, path)
     if not isinstance(whole["paths"], Mapping):
         raise UsageError("it is no OpenAPI 3 document: its `paths` lead to no object")
