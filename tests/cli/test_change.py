@@ -27,7 +27,9 @@ def close_ticket(ticket_id: str) -> dict:
     """Close a ticket."""
     return {"receipt": "CT-1"}
 '''
-AGENTS = '''
+AGENTS = """
+from toolshift import Reply
+
 def memorised(messages, tools):
     if messages[-1]["role"] == "tool":
         said = str(messages[-1]["content"])
@@ -38,8 +40,8 @@ def memorised(messages, tools):
     return {"tool_calls": [{"name": name, "arguments": {"order_id": "O-17", **more}}]}
 
 def down(messages, tools):
-    raise ConnectionError("no network")
-'''
+    return Reply(failure="HTTP 401: key expired")
+"""
 TASKS = """
 world: desk
 tools: {python: desk_tools}

@@ -313,6 +313,6 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if code == 4:
         say("Nothing was measured: no episode with the change has a verdict.")
     elif code == 3:
-        say(f"{len(reading.untested)} breaking changes are untested (--allow-untested accepts it).")
+        say(f"Breaking and untested: {len(reading.untested)} (--allow-untested accepts it).")
     if run:
         say(f"Run folder: {run}")
