@@ -8,6 +8,7 @@ import jsonschema_rs
 import pytest
 
 from toolshift.drift.schemas import differences, wording
+from toolshift.interop.normal import normal
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -16,7 +17,9 @@ NULLABLE: Schema = {"anyOf": [TEXT, {"type": "null"}]}
 
 
 def kinds(old: Schema, new: Schema) -> list[tuple[str, str, str]]:
-    return [(one.kind, one.where, one.severity) for one in differences("p", old, new)]
+    return [
+        (one.kind, one.where, one.severity) for one in differences("p", normal(old), normal(new))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_whatever_is_refused_has_a_breaking_difference() -> None:
     seen = 0
     for old, values in BASES:
         for new, _ in BASES:
-            found = {one.severity for one in differences("p", old, new)}
+            found = {one.severity for one in differences("p", normal(old), normal(new))}
             refused = [v for v in values if not jsonschema_rs.is_valid(new, v)]
             seen += bool(refused)
             assert not refused or "breaking" in found, (old, new, refused)
@@ -188,7 +191,9 @@ def test_one_word_can_be_another_meaning_and_a_rewording_is_none(
     was: str, now: str, severity: str
 ) -> None:
     for one, other in ((was, now), (now, was)):
-        (found,) = differences("p", {**TEXT, "description": one}, {**TEXT, "description": other})
+        (found,) = differences(
+            "p", normal({**TEXT, "description": one}), normal({**TEXT, "description": other})
+        )
         assert found.severity == severity
         assert found.kind in ("description_small", "description_reworded")
 

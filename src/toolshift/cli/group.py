@@ -36,6 +36,10 @@ SECTIONS = {
             "toolshift.cli.run:run",
             "Run agents in clean and shifted scenes, and report where they break.",
         ),
+        "change": Entry(
+            "toolshift.cli.change:change",
+            "Will agents survive a change of their tools? What moves, breaks and is untested.",
+        ),
         "report": Entry(
             "toolshift.cli.report:report",
             "Print the report of run folders again, and write or open their pages.",

@@ -90,10 +90,10 @@ def from_diff(options: FromDiffOptions) -> None:
     before, after = _read(options.old), _read(options.new)
     settled = settle(before, after, given, accept=options.yes)
     if settled.questions and not options.dry_run and not options.as_json and sys.stdin.isatty():
-        settled = _ask(before, after, given, settled)
-        _write(answers_file, _written(settled))
+        settled = ask_all(before, after, given, settled)
+        _write(answers_file, written(settled))
     if settled.questions and not options.dry_run:
-        _write(answers_file, _written(settled))
+        _write(answers_file, written(settled))
         raise UsageError(_open(settled, answers_file, options.mapping is None))
     file = ShiftFile(FORMAT, name, before, after, settled.answers)
     _print(file, settled, options.as_json)
@@ -146,12 +146,13 @@ def _write(path: Path, content: bytes) -> None:
 # -- questions -----------------------------------------------------------------------------------
 
 
-def _written(settled: Settled) -> bytes:
+def written(settled: Settled) -> bytes:
+    """A mapping file with what is still asked."""
     notes = {".".join(question.path): question.note for question in settled.questions}
     return write_mapping(settled.answers, notes).encode()
 
 
-def _ask(before: Side, after: Side, given: Answers, settled: Settled) -> Settled:
+def ask_all(before: Side, after: Side, given: Answers, settled: Settled) -> Settled:
     """Asks on the terminal until nothing is open; an answer may open further questions."""
     while settled.questions:
         question = settled.questions[0]

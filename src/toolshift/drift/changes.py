@@ -21,18 +21,21 @@ from typing import Any
 import msgspec
 
 from toolshift.core.canonical import same
+from toolshift.core.tool import Param
 from toolshift.drift.instructions import texts_of
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
     Difference,
+    Seen,
     Severity,
     demands,
     differences,
     members,
     text_differences,
 )
-from toolshift.interop.schema import flattened, inlined, inner_changes
+from toolshift.interop.normal import Node, normal
+from toolshift.interop.schema import inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import pairs_of, settle_tools
@@ -153,13 +156,16 @@ def worst_severity(changes: Iterable[ToolChange]) -> Severity | None:
 
 
 def changes_between(
-    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+    old: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]],
+    answers: Answers | None = None,
 ) -> tuple[ToolChange, ...]:
     """The changes from one tool list to another.
 
     Args:
         old: the tools as they were, as an MCP server lists them.
         new: the tools as they are.
+        answers: what is known of what became what; the rest is inferred.
 
     Returns:
         The changes, tools that are gone or new first; none where nothing changed.
@@ -168,7 +174,7 @@ def changes_between(
         UsageError: where a tool has no name, or two have the same.
     """
     before, after = from_mcp(old), from_mcp(new)
-    settled = settle_tools(before, after, Answers(), accept=True)
+    settled = settle_tools(before, after, answers or Answers(), accept=True)
     doubtful = {question.path for question in settled.guessed}
     return tuple(_changes(settled.answers, before, after, doubtful))
 
@@ -218,18 +224,18 @@ def _differences(
 ) -> Iterator[Difference]:
     """The differences between two documents of one tool, apart from its name."""
     yield from text_differences("", old.raw.get("description"), new.raw.get("description"))
-    was, now = flattened(old.inputs), flattened(new.inputs)
+    was, now = _inputs(old), _inputs(new)
+    seen: Seen = set()
     refuses = now.get("additionalProperties") is False
-    olds, news = ({p.name: p for p in side.tool.params} for side in (old, new))
-    yield from members("", olds, news, moved, refuses, doubtful)
+    yield from members("", _params(was), _params(now), moved, refuses, doubtful, seen)
     if refuses != (was.get("additionalProperties") is False):
         kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
         key = "additionalProperties"
         yield Difference(kind, "", {key: refuses}, {key: not refuses}, hard)  # type: ignore[arg-type]
-    yield from differences("*", _further(was), _further(now))
+    yield from differences("*", _further(was), _further(now), 0, seen)
     for key in dict.fromkeys([*was, *now]):
-        first, second = ({key: one.get(key)} for one in (was, now))
-        if key not in _APART and not same(inlined(first, old.inputs), inlined(second, new.inputs)):
+        if key not in _APART and not same(was.get(key), now.get(key)):
+            first, second = ({key: one.get(key)} for one in (was, now))
             yield Difference("schema_changed", "", first, second, "maybe")
     yield from _hints(old.raw.get("annotations"), new.raw.get("annotations"))
     yield from _results(old.outputs, new.outputs)
@@ -241,6 +247,17 @@ def _differences(
             yield Difference(
                 "other_changed", "", {key: old.raw.get(key)}, {key: new.raw.get(key)}, "harmless"
             )
+
+
+def _inputs(source: Source) -> Node:
+    """The arguments of a tool in the one form of schemas."""
+    return normal(source.inputs, source.tool.name, source.raw.get("strict") is True)
+
+
+def _params(schema: Mapping[str, Any]) -> dict[str, Param]:
+    """The parameters of arguments in the one form of schemas."""
+    inside, required = schema.get("properties", {}), schema.get("required", ())
+    return {name: Param(name, name, inner, name in required) for name, inner in inside.items()}
 
 
 def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -255,11 +272,12 @@ def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
     Such parts are an example or a title inside its schema, or the order of choices. Another way
     to write the same schema is no change.
     """
-    was, now = ({**one.raw, "name": "", "inputSchema": one.inputs} for one in (old, new))
-    reads = [*texts_of(was)] == [*texts_of(now)]
-    if not reads or demands(inlined(old.inputs, old.inputs)) != demands(
-        inlined(new.inputs, new.inputs)
-    ):
+    was, now = _inputs(old), _inputs(new)
+    texts = [
+        list(texts_of({**one.raw, "name": "", "inputSchema": schema}))
+        for one, schema in ((old, was), (new, now))
+    ]
+    if texts[0] != texts[1] or demands(was) != demands(now):
         first, second = ({"inputSchema": one.inputs} for one in (old, new))
         yield Difference("other_changed", "", first, second, "harmless")
 
@@ -283,19 +301,20 @@ def _hints(old: Any, new: Any) -> Iterator[Difference]:
 
 
 def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[Difference]:
-    if same(old, new):
+    was, now = (Node() if side is None else normal(side) for side in (old, new))
+    if same(was, now) and bool(old) == bool(new):
         return
     if not old:
         yield Difference("output_schema_added", "", None, None, "harmless")
     elif not new:
         yield Difference("output_schema_removed", "", None, None, "maybe")
     else:
-        lines = inner_changes(old, new)
+        lines = inner_changes(was, now)
         gone = [line[2:].lstrip(".") for line in lines if line.startswith("-")]
         come = [line[2:].lstrip(".") for line in lines if line.startswith("+")]
         others = [
             difference
-            for difference in differences("", inlined(old, old), inlined(new, new))
+            for difference in differences("", was, now)
             if difference.kind not in _CAME_OR_WENT
         ]
         # What is looser for a caller is less sure for a reader, so only texts are harmless here.

@@ -18,6 +18,7 @@ from toolshift.drift.instructions import Sign, instructions_in, sentences_of, te
 from toolshift.drift.lock import Drift, Lock, verify
 from toolshift.drift.other_locks import HashLock
 from toolshift.drift.schemas import SEVERITIES, Severity
+from toolshift.shifts.release.mapping import Answers
 
 INSTRUCTIONS = "instructions"
 """The kind of an event for a text that instructs the model."""
@@ -99,10 +100,11 @@ def drift_report(
     tools: Sequence[Mapping[str, Any]],
     source: str = "",
     calls: Sequence[RecordedCall] | None = None,
+    answers: Answers | None = None,
 ) -> DriftReport:
     """Compares a list of tools with a lock."""
     tools = lock.seen(tools) if lock.recorded else tools
-    drift = verify(lock, tools, calls or ())
+    drift = verify(lock, tools, calls or (), answers)
     events = (*_instructing(lock, tools, drift), *_events(drift, calls))
     recorded = None if calls is None else len(calls)
     breaks: Counter[str] = Counter()

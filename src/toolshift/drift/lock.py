@@ -33,6 +33,7 @@ from toolshift.drift.other_locks import HashLock, read_foreign, recorded_parts
 from toolshift.drift.schemas import Severity
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.inputs import Kind, Side
+from toolshift.shifts.release.mapping import Answers
 
 FORMAT = 1
 _NOT_OF_OPENAI = frozenset(("title", "annotations", "outputSchema", "icons", "execution", "_meta"))
@@ -238,6 +239,16 @@ def read_any_lock(path: Path) -> Lock | HashLock:
     return _checked(path, raw)
 
 
+def lock_in(path: Path) -> Lock | None:
+    """The lock in a file; None where the file is none."""
+    try:
+        document = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    ours = isinstance(document, Mapping) and {"format", "hash", "tools"} <= document.keys()
+    return read_lock(path) if ours or read_foreign(document, path.name) is not None else None
+
+
 def check_holds_tools(lock: Lock | HashLock, path: Path) -> None:
     """Checks that there is something to compare with."""
     if not (lock.hashes if isinstance(lock, HashLock) else lock.tools):
@@ -277,7 +288,10 @@ def _checked(path: Path, raw: bytes) -> Lock:
 
 
 def verify(
-    lock: Lock, tools: Sequence[Mapping[str, Any]], calls: Iterable[RecordedCall] = ()
+    lock: Lock,
+    tools: Sequence[Mapping[str, Any]],
+    calls: Iterable[RecordedCall] = (),
+    answers: Answers | None = None,
 ) -> Drift:
     """Compares a list of tools with a lock."""
     recorded = list(calls)
@@ -286,7 +300,7 @@ def verify(
     now = {str(tool.get("name")): tool for tool in tools}
     if len(now) == len(tools) and same(was, now):
         return Drift((), {}, len(recorded))
-    changes = changes_between(lock.documents, tools)
+    changes = changes_between(lock.documents, tools, answers)
     examples = counter_examples(lock.documents, tools, recorded)
     return Drift((*changes, *_proven(changes, examples, was, now)), examples, len(recorded))
 

@@ -17,10 +17,13 @@ from typing import Any, Literal
 from toolshift.core.canonical import same
 from toolshift.core.tool import JSON, Param
 from toolshift.drift.effects import says_otherwise
-from toolshift.interop.schema import JSONSchema, kind_of
+from toolshift.interop.normal import Node
+from toolshift.interop.schema import kind_of
 from toolshift.interop.tools import SORTED
 from toolshift.shifts.release.match import alike_params, pair, words
 
+Seen = set[tuple[str, str]]
+"""The places of schemas that have been compared, the old one's and the new one's."""
 Severity = Literal["harmless", "maybe", "breaking"]
 SEVERITIES: tuple[Severity, ...] = ("harmless", "maybe", "breaking")
 _ALL = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
@@ -82,6 +85,7 @@ def members(
     moved: Mapping[str, str],
     closed: bool,
     doubtful: frozenset[str] = frozenset(),
+    seen: Seen | None = None,
 ) -> Iterator[Difference]:
     """The differences between the members of two objects, or the parameters of two tools."""
     lead = f"{where}." if where else ""
@@ -96,7 +100,7 @@ def members(
             hard = "breaking" if closed or partner.required else "maybe"
             sure = name not in doubtful
             yield Difference("parameter_renamed", here, name, to[name], hard, sure)
-            yield from _unreached(differences(here, param.schema, partner.schema))
+            yield from _unreached(differences(here, param.schema, partner.schema, 0, seen))
             if param.required and not partner.required:
                 yield Difference("parameter_optional", here, True, False, "harmless")
             continue
@@ -104,7 +108,7 @@ def members(
             now = "required" if partner.required else "optional"
             hard = "breaking" if partner.required else "harmless"
             yield Difference(f"parameter_{now}", here, param.required, partner.required, hard)
-        yield from differences(here, param.schema, partner.schema)
+        yield from differences(here, param.schema, partner.schema, 0, seen)
     for name, param in new.items():
         if name not in to.values():
             if param.required:
@@ -126,24 +130,59 @@ def _unreached(nested: Iterator[Difference]) -> Iterator[Difference]:
 
 
 def differences(
-    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int = 0
+    where: str,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    depth: int = 0,
+    seen: Seen | None = None,
 ) -> Iterator[Difference]:
-    """The differences between two schemas of one value."""
+    """The differences between two schemas of one value, both in the one form (`interop.normal`).
+
+    `seen` has the places of what was compared before: a definition that is used twice, or that
+    holds itself, is told where it is met first.
+    """
     if same(old, new) or depth > _DEEPEST:
         return
+    seen = set() if seen is None else seen
+    if any(isinstance(one, Node) and one.cut for one in (old, new)):
+        yield from _types(where, old, new)
+        return
+    if isinstance(old, Node) and isinstance(new, Node) and old.place and new.place:
+        if (old.place, new.place) in seen:
+            return
+        seen.add((old.place, new.place))
     named = [
         *_types(where, old, new),
         *_choices(where, old, new),
         *_limits(where, old, new),
-        *_inside(where, old, new, depth),
+        *_inside(where, old, new, depth, seen),
     ]
     yield from named
     yield from _defaults(where, old, new)
     yield from text_differences(where, old.get("description"), new.get("description"))
     if all(difference.kind.startswith(("description_", "default_")) for difference in named):
-        was, now = demands(old), demands(new)
+        was, now = map(demands, _own(old, new))
         if was != now:
             yield Difference("schema_changed", where, *_unlike(was, now), "maybe")
+
+
+def _own(
+    old: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Two schemas without what is compared part by part."""
+    if _tagged(old) and _tagged(new):
+        return {}, {}
+    cores = _core(old), _core(new)
+    if any(len(_alternatives(core)) > 1 for core in cores):
+        return old, new
+    was, now = (
+        {key: value for key, value in core.items() if key not in (*_PARTS, "type", "enum")}
+        for core in cores
+    )
+    return was, now
+
+
+_PARTS = ("properties", "items", "required", "additionalProperties")
 
 
 # -- types and choices -----------------------------------------------------------------------------
@@ -295,6 +334,8 @@ def _limit(schema: Mapping[str, Any], key: str) -> Any:
 
 
 def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    if not (_kinds(old) & _kinds(new)) - {"null"}:
+        return  # another type altogether
     was, now = _core(old), _core(new)
     if _kinds(old) <= {"integer", "null"}:  # an old value is a whole number, whatever the new are
         was, now = _of_whole_numbers(was), _of_whole_numbers(now)
@@ -338,14 +379,18 @@ def _has_members(*schemas: Mapping[str, Any]) -> bool:
 
 
 def _inside(
-    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int
+    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int, seen: Seen
 ) -> Iterator[Difference]:
+    first, second = _tagged(old), _tagged(new)
+    if first and second:
+        yield from _variants(where, first, second, depth, seen)
+        return
     was, now = _items(old), _items(new)
     if (was is not None or now is not None) and _both("array", old, new):
-        yield from differences(f"{where}[]", was or {}, now or {}, depth + 1)
-    first, second = _further(old), _further(new)
-    if first is not None and second is not None and _both("object", old, new):
-        yield from differences(f"{where}.*", first, second, depth + 1)
+        yield from differences(f"{where}[]", was or {}, now or {}, depth + 1, seen)
+    further = _further(old), _further(new)
+    if further[0] is not None and further[1] is not None and _both("object", old, new):
+        yield from differences(f"{where}.*", further[0], further[1], depth + 1, seen)
     mine, theirs = _members(old), _members(new)
     if (mine or theirs) and _both("object", old, new):
         gone = {name: param for name, param in mine.items() if name not in theirs}
@@ -354,7 +399,45 @@ def _inside(
         moved = {guess.old: guess.new for guess in guesses}
         doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
         closed = any(map(_closed, _alternatives(new)))
-        yield from members(where, mine, theirs, moved, closed, doubtful)
+        yield from members(where, mine, theirs, moved, closed, doubtful, seen)
+
+
+def _tagged(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The alternatives of an object by the one value that each has for a property; {} for none."""
+    parts = [part for part in _alternatives(schema) if part.get("type") != "null"]
+    names = [
+        {
+            name: str(inner["enum"][0])
+            for name, inner in (part.get("properties") or {}).items()
+            if isinstance(inner, Mapping) and len(inner.get("enum") or ()) == 1
+        }
+        for part in parts
+    ]
+    for name in names[0] if len(parts) > 1 else ():
+        found = {each.get(name, ""): part for each, part in zip(names, parts, strict=True)}
+        if len(found) == len(parts) and "" not in found:
+            return {f"{name}={value}": part for value, part in found.items()}
+    return {}
+
+
+def _variants(
+    where: str,
+    old: Mapping[str, Mapping[str, Any]],
+    new: Mapping[str, Mapping[str, Any]],
+    depth: int,
+    seen: Seen,
+) -> Iterator[Difference]:
+    """The differences between alternatives that are told apart by a property."""
+    for tag, part in old.items():
+        if tag in new:
+            yield from differences(where, part, new[tag], depth + 1, seen)
+    gone, come = (
+        [tag for tag in one if tag not in other] for one, other in ((old, new), (new, old))
+    )
+    if gone:
+        yield Difference("type_narrowed", where, gone, come or None, "breaking")
+    elif come:
+        yield Difference("type_widened", where, None, come, "harmless")
 
 
 def _both(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -368,10 +451,10 @@ def _further(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None if further is False else further if isinstance(further, Mapping) else {}
 
 
-def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
+def _items(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     for part in _alternatives(schema):
         if isinstance(part.get("items"), Mapping):
-            return dict(part["items"])
+            return part["items"]
     return None
 
 
@@ -385,7 +468,7 @@ def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
                 isinstance(alternative.get("required"), list) and name in alternative["required"]
                 for alternative in parts
             )
-            schema = dict(inner) if isinstance(inner, Mapping) else {}
+            schema = inner if isinstance(inner, Mapping) else {}
             declared.setdefault(name, Param(name, name, schema, required))
     return declared
 

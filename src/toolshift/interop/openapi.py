@@ -1,4 +1,4 @@
-"""Tools from an OpenAPI 3 document: an operation is a tool, called over HTTP."""
+"""Tools from an OpenAPI document: an operation is a tool, called over HTTP."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
+from toolshift.interop.normal import modern
 from toolshift.interop.references import with_files
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
+from toolshift.interop.swagger import as_openapi_3
 
 METHODS = ("get", "put", "post", "delete", "patch")
 BODY, FORM, PARTS = "body", "form", "parts"
@@ -33,11 +35,13 @@ class Operation:
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
-    """The operations of an OpenAPI 3 document, each with its tool as MCP would list it."""
+    """The operations of an OpenAPI 2 or 3 document, each with its tool as MCP would list it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
         raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
+    if str(document.get("swagger", "")).startswith("2."):
+        document = as_openapi_3(document)
     if not str(document.get("openapi", "")).startswith("3."):
-        raise UsageError("it is no OpenAPI 3 document: `openapi` is not 3.x")
+        raise UsageError("it is no OpenAPI document: `openapi` is not 3.x, nor `swagger` 2.0")
     whole = with_files(document, path)
     if not isinstance(whole["paths"], Mapping):
         raise UsageError("it is no OpenAPI 3 document: its `paths` lead to no object")
@@ -106,15 +110,7 @@ def _converted(node: Mapping[str, Any] | list[Any], known: dict[int, Any]) -> An
     if isinstance(node, list):
         return [_as_json_schema(one, known) for one in node]
     out = {k: one if k in _DATA else _as_json_schema(one, known) for k, one in node.items()}
-    for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(out.get(key), bool) and out.pop(key) and bound in out:
-            out[key] = out.pop(bound)
-    if not isinstance(out.get("nullable"), bool) or not out.pop("nullable"):
-        return out
-    if not isinstance(out.get("type"), str):
-        return {"anyOf": [out, {"type": "null"}]}
-    choices = {"enum": [*out["enum"], None]} if isinstance(out.get("enum"), list) else {}
-    return {**out, "type": [out["type"], "null"], **choices}
+    return modern(out)
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[Operation]:

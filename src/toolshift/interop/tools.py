@@ -79,12 +79,14 @@ class StandIn:
         inside: the fact of the shown parameter that takes all arguments as one object, by the
             names in `takes`; "" where each has its own.
         only: for the fact of a true parameter, the value for which the tool stands alone.
+        words: for the fact of a true parameter, its choices that are called otherwise now.
     """
 
     takes: Mapping[str, str]
     says: Mapping[str, Any] = field(default_factory=dict)
     inside: str = ""
     only: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Documented(Tool, frozen=True, eq=False):

@@ -15,15 +15,13 @@ COLUMNS = ("", "verdict", "tasks", "scenes", "baseline", "candidate", "change", 
 
 def gate_markdown(gate: Gate, run: str = "") -> str:
     """The verdict, a table of the families and one of the shifts, and what was lost."""
-    head = (
-        f"{_plain(gate.candidate)} against {_plain(gate.baseline)}, margin {gate.margin:g} points"
-    )
+    head = f"{plain(gate.candidate)} against {plain(gate.baseline)}, margin {gate.margin:g} points"
     parts = [
         f"## ToolShift gate: {gate.verdict}",
         head,
-        _plain(gate.sentence),
+        plain(gate.sentence),
         _table(gate.families),
-        "\n".join(f"- {_plain(f.label)}: {_plain(f.sentence)}" for f in gate.families),
+        "\n".join(f"- {plain(f.label)}: {plain(f.sentence)}" for f in gate.families),
     ]
     if gate.shifts:
         shifts = _table(gate.shifts)
@@ -35,11 +33,11 @@ def gate_markdown(gate: Gate, run: str = "") -> str:
         where = f" (`{_code(command('trace', run, 'EPISODE'))}`)" if run else ""
         parts.append(f"Episodes that were lost{where}:")
         parts.append(
-            "\n".join(f"- {_plain(f.label)}: {', '.join(map(_plain, f.examples))}" for f in lost)
+            "\n".join(f"- {plain(f.label)}: {', '.join(map(plain, f.examples))}" for f in lost)
         )
     if gate.plan:
         parts.append(f"Sealed plan: {gate.plan}")
-    parts += [f"Note: {_plain(note)}" for note in gate.notes]
+    parts += [f"Note: {plain(note)}" for note in gate.notes]
     parts.append(
         f"Changes in points with {gate.confidence:.0%} limits; every task weighs the same."
     )
@@ -50,7 +48,7 @@ def _table(families: Iterable[Family]) -> str:
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     rows += [
         (
-            _plain(family.label),
+            plain(family.label),
             f"**{family.verdict}**" if family.verdict == "fail" else family.verdict,
             str(family.tasks),
             f"{family.scored} of {family.scenes}",
@@ -65,7 +63,7 @@ def _table(families: Iterable[Family]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown shows as it stands, on one line."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree as Tree
 
 from toolshift.core.text import visible
@@ -24,7 +25,15 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     cases = [_case(family, inconclusive) for family in (*gate.families, *gate.shifts)]
     if gate.plan:
         cases.insert(0, _plan_case(gate))
-    name = _legal(f"toolshift gate: {gate.candidate} against {gate.baseline}")
+    name = f"toolshift gate: {gate.candidate} against {gate.baseline}"
+    text = "\n".join([gate.sentence, *gate.notes])
+    return suite_xml("toolshift gate", name, cases, _properties(gate), text)
+
+
+def suite_xml(
+    of: str, name: str, cases: Sequence[Tree.Element], properties: Mapping[str, str], text: str
+) -> str:
+    """A document of one suite with these cases."""
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
@@ -32,13 +41,13 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
         "skipped": str(sum(case.find("skipped") is not None for case in cases)),
         "time": "0",
     }
-    suites = Tree.Element("testsuites", {"name": "toolshift gate", **counts})
-    suite = Tree.SubElement(suites, "testsuite", {"name": name, **counts})
-    properties = Tree.SubElement(suite, "properties")
-    for key, value in _properties(gate).items():
-        Tree.SubElement(properties, "property", {"name": key, "value": _legal(value)})
+    suites = Tree.Element("testsuites", {"name": of, **counts})
+    suite = Tree.SubElement(suites, "testsuite", {"name": legal(name), **counts})
+    listed = Tree.SubElement(suite, "properties")
+    for key, value in properties.items():
+        Tree.SubElement(listed, "property", {"name": key, "value": legal(value)})
     suite.extend(cases)
-    Tree.SubElement(suite, "system-out").text = _legal("\n".join([gate.sentence, *gate.notes]))
+    Tree.SubElement(suite, "system-out").text = legal(text)
     Tree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + Tree.tostring(suites, "unicode") + "\n"
 
@@ -59,23 +68,23 @@ def _plan_case(gate: Gate) -> Tree.Element:
     about = {"classname": f"toolshift.{PLAN}", "name": "sealed", "time": "0"}
     case = Tree.Element("testcase", about)
     if gate.breaches:
-        message = _legal("; ".join(gate.breaches))
+        message = legal("; ".join(gate.breaches))
         Tree.SubElement(case, "error", {"message": message, "type": "error"})
     return case
 
 
 def _case(family: Family, inconclusive: Inconclusive) -> Tree.Element:
     group = "family" if family.gated else "shift"
-    about = {"classname": f"toolshift.{group}", "name": _legal(family.label), "time": "0"}
+    about = {"classname": f"toolshift.{group}", "name": legal(family.label), "time": "0"}
     case = Tree.Element("testcase", about)
-    message = _legal(family.sentence)
+    message = legal(family.sentence)
     verdict = family.verdict
     if verdict == "inconclusive" and family.gated and inconclusive:
         verdict = inconclusive
     if verdict in ("fail", "error") and family.gated:
         tag = "failure" if verdict == "fail" else "error"
         found = Tree.SubElement(case, tag, {"message": message, "type": family.verdict})
-        found.text = _legal(_evidence(family))
+        found.text = legal(_evidence(family))
     elif family.verdict != "pass":
         reason = message if family.gated else f"not gated: {message}"
         Tree.SubElement(case, "skipped", {"message": reason})
@@ -90,6 +99,6 @@ def _evidence(family: Family) -> str:
     )
 
 
-def _legal(text: str) -> str:
+def legal(text: str) -> str:
     """The text without what XML cannot hold or nobody can see."""
     return _ILLEGAL.sub("\ufffd", visible(text))

@@ -1,9 +1,11 @@
 """One side of a change: a list of tools, from a file or from a live server.
 
-    read_side("tools.json")                    of MCP, OpenAI, Anthropic; OpenAPI 3; JSON, YAML
+    read_side("tools.json")                    of MCP, OpenAI, Anthropic, Gemini; OpenAPI 2, 3
     read_side("mcp:npx -y my-server@1.2")      a server over standard input and output
     read_side("https://example.com/mcp")       a server over streamable HTTP
     read_side(".mcp.json#github")              a server by its name in the file of an MCP client
+    read_side("python:my_tools")               annotated functions, as `toolshift world init` has
+    read_side("git:main:tools.json")           a file as it is in a revision
 
 Whatever it was, each tool comes as MCP lists one: `name`, `description`, `inputSchema`.
 """
@@ -11,9 +13,13 @@ Whatever it was, each tool comes as MCP lists one: `name`, `description`, `input
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import tarfile
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import msgspec
@@ -28,9 +34,13 @@ from toolshift.core.tool import JSON
 from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import paths_read, read_openapi
 from toolshift.interop.references import with_definitions
+from toolshift.interop.schema import DATA, MANY
 from toolshift.interop.server import Server
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
+from toolshift.worlds.own.file import WorldFile
+from toolshift.worlds.own.python import PythonSource
 
+PYTHON, GIT = "python:", "git:"
 Kind = Literal["mcp", "openai", "openapi"]
 
 
@@ -85,12 +95,51 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
 
 def read_side(text: str, headers: Mapping[str, str] = {}) -> Side:
     """Reads a tool list; see the module. `headers` go to an http address."""
+    if text.startswith(PYTHON):
+        return _from_python(text.removeprefix(PYTHON), Path.cwd())
+    if text.startswith(GIT):
+        return _from_git(text)
     server = server_of(text)
     if server is None:
         return _from_file(Path(text))
     if server.url:
         server = server.given(headers)
     return side_of("mcp", server.origin, _listed(server))
+
+
+def _from_python(reference: str, folder: Path) -> Side:
+    """The functions of a module."""
+    origin = f"{PYTHON}{reference}"
+    file = WorldFile(
+        folder / "tools.py", origin, "", {"python": reference}, None, (), "", lambda place: origin
+    )
+    return side_of("mcp", origin, PythonSource(file).listed)
+
+
+def _from_git(text: str) -> Side:
+    """A file as it is in a revision, with the files beside it, to which it may refer."""
+    revision, colon, name = text.removeprefix(GIT).partition(":")
+    if not colon or not revision or not name or revision.startswith("-"):
+        raise UsageError(f"{text!r}: write it as git:REVISION:PATH")
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise UsageError(f"{text!r}: the path is from the folder that you are in, and within it")
+    with TemporaryDirectory() as folder:
+        archive = ["git", "archive", "--format=tar", revision, "--", str(path.parent)]
+        try:
+            packed = subprocess.run(archive, capture_output=True, check=True).stdout
+        except FileNotFoundError:
+            raise UsageError(f"{text}: git is not installed") from None
+        except subprocess.CalledProcessError as fault:
+            why = fault.stderr.decode(errors="replace").strip().splitlines()
+            raise UsageError(f"{text}: git says: {why[0] if why else 'nothing'}") from None
+        with tarfile.open(fileobj=BytesIO(packed)) as files:
+            files.extractall(folder, filter="data")
+        inner = Path(folder) / path
+        if not inner.is_file():
+            raise UsageError(f"{text}: {revision} has no such file")
+        side = _from_file(inner)
+    return msgspec.structs.replace(side, origin=f"{path.name} of {revision}")
 
 
 def _listed(server: Server) -> list[dict[str, Any]]:
@@ -112,6 +161,8 @@ def _listed(server: Server) -> list[dict[str, Any]]:
 
 
 def _from_file(path: Path) -> Side:
+    if path.suffix == ".py":
+        return _from_python(path.stem, path.absolute().parent)
     try:
         raw = path.read_bytes()
     except OSError as fault:
@@ -124,18 +175,66 @@ def _from_file(path: Path) -> Side:
         tools, intake = _from_openapi(document, path)
         return side_of("openapi", path.name, tools, [intake])
     listed = document.get("tools") if isinstance(document, Mapping) else document
+    listed = _of_gemini(document) or _of_gemini(listed) or listed
     if _is_lock(document):
         raise UsageError(
             f"{path} is a lock: `{command('verify', path, 'SOURCE')}` compares it. Here name the "
-            "tools themselves: a list, an OpenAPI 3 document or a server"
+            "tools themselves: a list, an OpenAPI document or a server"
         )
     if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
         raise UsageError(
-            f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI 3 document'
+            f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI document'
         )
     if listed and all("function" in one for one in listed):
         return side_of("openai", path.name, list(map(_from_openai, _functions(listed))), path=path)
     return side_of("mcp", path.name, list(map(_with_inputs, listed)), path=path)
+
+
+_DECLARED = ("functionDeclarations", "function_declarations")
+
+
+def _of_gemini(document: Any) -> list[dict[str, Any]]:
+    """The function declarations of Gemini's tools; none where it has none."""
+    groups = document if isinstance(document, list) else [document]
+    found = [
+        one
+        for group in groups
+        for key in _DECLARED
+        if isinstance(group, Mapping) and isinstance(group.get(key), list)
+        for one in group[key]
+        if isinstance(one, Mapping)
+    ]
+    return [_from_gemini(one) for one in found]
+
+
+def _from_gemini(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration as MCP lists it; the types of its `parameters` are in capital letters."""
+    kept = {key: declared[key] for key in ("name", "description") if key in declared}
+    pairs = (("inputSchema", "parameters"), ("outputSchema", "response"))
+    for ours, theirs in pairs:
+        schema = declared.get(f"{theirs}JsonSchema", declared.get(f"{theirs}_json_schema"))
+        schema = _in_small_letters(declared.get(theirs)) if schema is None else schema
+        if schema or ours == "inputSchema":
+            kept[ours] = schema or {"type": "object"}
+    return kept
+
+
+def _in_small_letters(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_in_small_letters(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        key: value.lower()
+        if key == "type" and isinstance(value, str)
+        else value
+        if key in DATA
+        else {name: _in_small_letters(one) for name, one in value.items()}
+        if key in MANY and isinstance(value, Mapping)
+        else _in_small_letters(value)
+        for key, value in schema.items()
+        if key not in ("propertyOrdering", "property_ordering")
+    }
 
 
 def _with_inputs(tool: Mapping[str, Any]) -> dict[str, Any]:

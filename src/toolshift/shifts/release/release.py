@@ -269,6 +269,7 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
         says={facts[route.when[0]]: route.when[1]} if route.when else {},
         inside=facts.get(route.inside, ""),
         only={mine[split.by]: route.fixed[split.by]} if split else {},
+        words={mine[name]: table for name, table in route.values.items()},
     )
 
 

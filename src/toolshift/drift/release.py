@@ -1,0 +1,472 @@
+"""A release of tools, read: each change once, with what carries it, what is asked and what is not.
+
+    reading = read_release(old_side, new_side)
+    reading.rows        a row for each change
+    reading.questions   what two lists cannot tell; at most `MOST_QUESTIONS`
+    reading.shift       the release as a shift, under the likeliest reading
+    with_runs(reading, plan, records, agents)   and what agents did where they meet a change
+
+**carried** means that a task which meets the change meets it in a run, and its calls are carried
+out. **asked** means that the likeliest reading is carried, and that an answer settles it. **said**
+means that neither is done; `note` says what is the matter.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake
+from toolshift.core.user import as_said
+from toolshift.drift.calls import BrokenCall
+from toolshift.drift.changes import ToolChange
+from toolshift.drift.events import DriftReport, drift_report
+from toolshift.drift.lock import lock_in, lock_side
+from toolshift.drift.schemas import SEVERITIES, Severity
+from toolshift.drift.sources import is_stream, read_source
+from toolshift.episode.grade import Grade
+from toolshift.interop.schema import sample, usual
+from toolshift.report.words import verdict
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.plan import Plan
+from toolshift.runs.run_folder import Record
+from toolshift.shifts.registry import find_shift
+from toolshift.shifts.release.file import FORMAT, ShiftFile
+from toolshift.shifts.release.inputs import Side, side_of
+from toolshift.shifts.release.mapped_tools import Route, carries
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.release import Release
+from toolshift.shifts.release.resolve import Question, settle
+from toolshift.worlds.registry import find_world
+
+RELEASE = "release"
+MOST_QUESTIONS = 10
+_ORDER = ("renamed", "params", "values", "fields")
+"""Tables of a mapping, what decides most first."""
+
+Carriage = Literal["carried", "asked", "said"]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What an agent did in a task: without the change, and with it.
+
+    Attributes:
+        clean: "passed", "failed: CAUSE" or "void".
+        shifted: the same; "" where the task was not run with the change.
+        episode: the shifted episode, for `toolshift trace`.
+    """
+
+    clean: str
+    shifted: str
+    episode: str = ""
+
+    @property
+    def broke(self) -> bool:
+        """Whether something that passed fails."""
+        return self.clean == "passed" and self.shifted.startswith("failed")
+
+    @property
+    def tested(self) -> bool:
+        """Whether it says how the agent takes the change."""
+        return self.clean == "passed" and self.shifted.startswith(("passed", "failed"))
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One change of a release.
+
+    Attributes:
+        severity: breaking, maybe or harmless.
+        sentence: the change, in the words of `toolshift verify`.
+        change: the change as data; None for a text that may instruct the model.
+        carriage: carried, asked or said.
+        note: what is asked, or why it is only said; "" where it is carried.
+        tasks: those that meet it, by the calls that they expect.
+        untested: why no agent has met it; "" where one has, or where nothing is to be tested.
+        cure: what would test it.
+    """
+
+    severity: Severity
+    sentence: str
+    change: ToolChange | None
+    carriage: Carriage
+    note: str = ""
+    tasks: tuple[str, ...] = ()
+    untested: str = ""
+    cure: str = ""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A release, read.
+
+    Attributes:
+        old: what the old tools were read from.
+        new: what the new ones were.
+        rows: the changes, breaking ones first.
+        questions: what is open: the path of the answer, the likeliest one and its likeness.
+        broken: by old tool, a call that was right and is refused now.
+        outcomes: by agent and task, for all tasks that were run.
+        left_out: by task, why it cannot be carried over to the new tools.
+        unread: what could not be read of the inputs.
+        measured: whether an episode with the change has a verdict.
+    """
+
+    old: str
+    new: str
+    rows: tuple[Row, ...]
+    questions: tuple[dict[str, Any], ...]
+    broken: dict[str, BrokenCall]
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    left_out: dict[str, str] = {}
+    unread: tuple[Intake, ...] = ()
+    measured: bool = False
+
+    @property
+    def losses(self) -> list[tuple[str, str, Outcome]]:
+        """What passed and fails: agent, task, outcome."""
+        return [
+            (agent, task, outcome)
+            for agent, tasks in self.outcomes.items()
+            for task, outcome in tasks.items()
+            if outcome.broke
+        ]
+
+    @property
+    def untested(self) -> list[Row]:
+        """The breaking changes that no agent has met."""
+        return [row for row in self.rows if row.untested and row.severity == "breaking"]
+
+    def exit_code(self, allow_untested: bool = False) -> int:
+        """0 holds, 1 something that passed fails, 3 breaking and untested, 4 nothing measured."""
+        if self.losses:
+            return 1
+        if self.outcomes and not self.measured and self.rows:
+            return 4
+        return 3 if self.untested and not allow_untested else 0
+
+
+class Settling(msgspec.Struct, frozen=True):
+    """A release with its mapping: the reading, the file of the shift, and what is open."""
+
+    reading: Reading
+    shift: ShiftFile
+    report: DriftReport
+    open: tuple[Question, ...]
+    draft: Answers
+
+
+def read_tools(text: str) -> Side:
+    """Reads one side of a release: what `read_source` reads, or a lock."""
+    path = Path(text)
+    if path.is_file() and not is_stream(path):
+        lock = lock_in(path)
+        if lock is not None:
+            return side_of(lock.kind, lock.origin or path.name, lock.documents)
+    return read_source(text)
+
+
+# -- reading a release -----------------------------------------------------------------------------
+
+
+def read_release(before: Side, after: Side, given: Answers) -> Settling:
+    """Reads what a release does; what is open is read as is likeliest."""
+    settled = settle(before, after, given)
+    likely = settle(before, after, given, accept=True)
+    shift = ShiftFile(FORMAT, RELEASE, before, after, likely.answers)
+    report = drift_report(lock_side(before), after.tools, after.origin, None, given)
+    ranked = sorted(settled.questions, key=_rank)
+    asked, rest = ranked[:MOST_QUESTIONS], ranked[MOST_QUESTIONS:]
+    judge = _Judge(shift.release(), asked, rest)
+    rows = [
+        Row(event.severity, event.sentence, event.change, *judge(event.change))
+        for severity in reversed(SEVERITIES)
+        for event in report.events
+        if event.severity == severity
+    ]
+    unread = (*before.unread, *after.unread)
+    asks = tuple(
+        {"of": ".".join(one.path), "likeliest": one.guess, "likeness": one.likeness}
+        for one in asked
+    )
+    reading = Reading(
+        before.origin, after.origin, tuple(rows), asks, dict(report.broken), unread=unread
+    )
+    return Settling(reading, shift, report, tuple(asked), settled.answers)
+
+
+def _rank(question: Question) -> tuple[int, float]:
+    return _ORDER.index(question.path[0]), -question.likeness
+
+
+class _Judge:
+    """Says of each change whether it is carried, asked or only said."""
+
+    def __init__(
+        self, release: Release, asked: Sequence[Question], rest: Sequence[Question]
+    ) -> None:
+        self.release = release
+        self.asked = {question.path: question for question in asked}
+        self.rest = {question.path: question for question in rest}
+
+    def __call__(self, change: ToolChange | None) -> tuple[Carriage, str]:
+        """Whether a change is carried, and why not."""
+        if change is None:
+            return "said", "read the text: it is shown to the agent as it is"
+        question = self._question(change)
+        if question is not None:
+            many = "" if question.path in self.asked else ", one of too many questions"
+            state: Carriage = "said" if many else "asked"
+            return state, f"has {question.path[-1]} become {question.guess}?{many}"
+        check = _CHECKS.get(change.kind)
+        return check(self.release, change) if check else ("carried", "")
+
+    def _question(self, change: ToolChange) -> Question | None:
+        paths = [("renamed", change.old)] if change.kind.startswith("tool_") else []
+        if change.kind.startswith("parameter_") and change.where:
+            paths = [("params", change.old, change.where)]
+        for path, question in ({**self.asked, **self.rest}).items():
+            choice = change.kind.startswith("choice") and path[0] == "values"
+            if path in paths or (choice and path[1:3] == (change.old, change.where)):
+                return question
+        return None
+
+
+def _route(release: Release, change: ToolChange) -> Route | None:
+    routes = release.routes.get(change.new, ())
+    return next((route for route in routes if route.old == change.old), None)
+
+
+def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    if change.new in release.finders:
+        return "carried", ""
+    return "said", "there is no old tool behind it: its calls are answered with an error"
+
+
+def _optional(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    return "said", "the tool behind it does not know it: it is taken, and has no effect"
+
+
+def _required(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    """A parameter that has to be said now."""
+    params = {p.name: p for p in release.after.sources[change.new].tool.params}
+    route = _route(release, change)
+    name = route.params.get(change.where, change.where) if route else change.where
+    if name not in params:
+        return "said", "it is inside of an argument, and nothing says its value"
+    known = release.answers.given.get(change.new, {}).get(name, usual(params[name].schema))
+    if known is not None:
+        return "carried", ""
+    return "asked", f"what do users say for it? [given.{change.new}] {name} = ..."
+
+
+def _renamed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    route = _route(release, change)
+    if route is not None and change.where in route.params:
+        return "carried", ""
+    return "said", "names inside of an argument are not carried: calls with it fail"
+
+
+def _valued(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    """Another type, or other choices: carried where the tool behind takes what is said now."""
+    route = _route(release, change)
+    if route is None or change.where not in route.params:
+        return "said", "it is inside of an argument, and is not carried"
+    old = {p.name: p for p in release.before.sources[change.old].tool.params}[change.where]
+    new = {p.name: p for p in release.after.sources[change.new].tool.params}
+    schema = new[route.params[change.where]].schema
+    words = {now: was for was, now in route.values.get(change.where, {}).items()}
+    if change.kind == "choice_replaced":
+        lost = [one for one in change.before if one not in words.values()]
+        if lost:
+            return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
+        return "carried", ""
+    example = sample(schema)
+    if carries(example, words, old.schema):
+        return "carried", ""
+    return "said", f"the tool behind it cannot take {as_said(example)[:60]}"
+
+
+def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    """Another form of results: carried where each new value is one that the old tool gives."""
+    route = _route(release, change)
+    moved = set(route.fields.values()) if route else set()
+    before, after = release.before.sources[change.old], release.after.sources[change.new]
+    gives = {".".join(field.path) for field in before.tool.returns}
+    wants = {".".join(field.path) for field in after.tool.returns}
+    if before.envelope != after.envelope:
+        return "said", "the results keep the list that they are today"
+    new = sorted(wants - gives - moved)
+    if new:
+        return "said", f"nothing gives {', '.join(new[:3])} in the results"
+    return "carried", ""
+
+
+_CHECKS = {
+    "tool_added": _nothing_behind,
+    "parameter_added": _optional,
+    "required_parameter_added": _required,
+    "parameter_required": _required,
+    "parameter_renamed": _renamed,
+    "type_changed": _valued,
+    "type_narrowed": _valued,
+    "choice_replaced": _valued,
+    "choices_introduced": _valued,
+    "output_schema_changed": _results,
+}
+"""Changes that are carried on a condition; all others are, as they stand in the new list."""
+
+
+# -- what agents did -------------------------------------------------------------------------------
+
+
+def with_runs(
+    reading: Reading, plan: Plan | None, records: Iterable[Record], agents: Sequence[str], why: str
+) -> Reading:
+    """The reading with the tasks that meet each change, and what agents did there.
+
+    `why` says for all tasks why none was run with the change; "" where some were.
+    """
+    names = _task_names(plan)
+    cells = {cell.id: cell for cell in plan.cells} if plan else {}
+    arms: dict[str, dict[str, dict[str, Record]]] = defaultdict(lambda: defaultdict(dict))
+    for record in records:
+        cell = cells.get(record.cell)
+        if cell is not None:
+            known = arms[record.agent][names[cell.lineage]]
+            arm = RELEASE if _is_shifted(cell) else ""
+            worse = known.get(arm)
+            if worse is None or worse.grade.passed:  # of several trials one that failed
+                known[arm] = record
+    outcomes = {
+        agent: {task: _outcome(runs) for task, runs in arms[agent].items()} for agent in agents
+    }
+    left = {
+        names[row.cell.lineage]: row.not_applicable
+        for row in (plan.skipped if plan else ())
+        if row.cell.shifts and _is_shifted(row.cell)
+    }
+    left |= dict.fromkeys(names.values(), why) if why else {}
+    calls = list(_calls(plan, names)) if plan else []
+    rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
+    measured = any(
+        o.shifted.startswith(("passed", "failed"))
+        for each in outcomes.values()
+        for o in each.values()
+    )
+    return msgspec.structs.replace(
+        reading, rows=rows, outcomes=outcomes, left_out=left, measured=measured
+    )
+
+
+def _is_shifted(cell: Cell) -> bool:
+    return bool(cell.shifts) and find_shift(cell.shifts[0].shift).name.startswith(f"{RELEASE}@")
+
+
+def _task_names(plan: Plan | None) -> dict[str, str]:
+    """By lineage the name of each task: the user's own, where the world has them."""
+    found = {}
+    for row in plan.rows if plan else ():
+        cell = row.cell
+        own: Mapping[str, Sequence[str]] = getattr(find_world(cell.world), "task_ids", {})
+        found[cell.lineage] = (
+            own[cell.kind][cell.index]
+            if cell.index < len(own.get(cell.kind, ()))
+            else f"{cell.world}/{cell.kind}/{cell.index}"
+        )
+    return found
+
+
+def _outcome(runs: Mapping[str, Record]) -> Outcome:
+    clean, shifted = runs.get(""), runs.get(RELEASE)
+    return Outcome(
+        _said(clean.grade) if clean else "",
+        _said(shifted.grade) if shifted else "",
+        shifted.episode if shifted else "",
+    )
+
+
+def _said(grade: Grade) -> str:
+    return verdict(grade)
+
+
+def _calls(plan: Plan, names: Mapping[str, str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """The expected calls of all tasks: the task, the tool, and the parameters that are passed."""
+    for cell in plan.cells:
+        if not cell.shifts and not cell.trial:
+            for step in build(cell).calls:
+                for tool, arguments in step.true or ((step.name, step.given),):
+                    yield names[cell.lineage], tool, frozenset(arguments)
+
+
+_OF_A_VALUE = ("parameter_", "type_", "choice", "limit_", "default_", "schema_")
+
+
+def _met(
+    row: Row,
+    calls: Sequence[tuple[str, str, frozenset[str]]],
+    outcomes: Mapping[str, Mapping[str, Outcome]],
+    left: Mapping[str, str],
+    has_world: bool,
+) -> Row:
+    """A row with its tasks, and with why no agent has met it."""
+    change = row.change
+    tasks: list[str] = []
+    if change is not None and change.old:
+        param = change.where.split(".")[0].split("[")[0]
+        passed = bool(param) and change.kind.startswith(_OF_A_VALUE)
+        passed = passed and change.kind not in ("parameter_required", "parameter_added")
+        tasks = [
+            task
+            for task, tool, arguments in calls
+            if tool == change.old and (not passed or param in arguments)
+        ]
+    tasks = list(dict.fromkeys(tasks))
+    tested = any(each[task].tested for each in outcomes.values() for task in tasks if task in each)
+    if tested or row.severity == "harmless":
+        why, cure = "", ""
+        if tested and row.carriage == "asked":
+            why, cure = "only its likeliest reading was tested", "answer the question"
+    else:
+        why, cure = _why(row, tasks, outcomes, left, has_world)
+    return msgspec.structs.replace(row, tasks=tuple(tasks), untested=why, cure=cure)
+
+
+def _why(
+    row: Row,
+    tasks: Sequence[str],
+    outcomes: Mapping[str, Mapping[str, Outcome]],
+    left: Mapping[str, str],
+    has_world: bool,
+) -> tuple[str, str]:
+    """Why a change was not tested, and what would test it."""
+    if not has_world:
+        return "no tasks are given", "--world tasks.yaml --agent mymodule:my_agent"
+    if not tasks:
+        tool = row.change.old if row.change and row.change.old else "it"
+        where = row.change.where if row.change else ""
+        return (
+            f"no task calls {tool}",
+            f"a task that calls {tool}{f' with {where}' if where else ''}",
+        )
+    if not outcomes:
+        return "no agent is given", "--agent mymodule:my_agent"
+    reason = next((left[task] for task in tasks if task in left), "")
+    if reason:
+        return f"{reason}", row.note or "a mapping that says how (--mapping)"
+    ends = [each[task] for each in outcomes.values() for task in tasks if task in each]
+    if any(one.clean.startswith("failed") for one in ends):
+        return "its tasks fail without the change too", "an agent that passes them today"
+    return "its episodes are void", "run it again"
+
+
+def check_agents(agents: Sequence[str], worlds: Sequence[str]) -> None:
+    """Checks that an agent has tasks."""
+    if agents and not worlds:
+        raise UsageError(
+            "--agent needs tasks: add --world tasks.yaml (`toolshift world init` writes one), or "
+            "leave --agent out to read the change alone"
+        )

@@ -1,0 +1,139 @@
+"""An OpenAPI 2.0 (Swagger) document as one of OpenAPI 3.0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_FORM = "application/x-www-form-urlencoded"
+_OF_A_PARAM = ("name", "in", "description", "required", "deprecated")
+_METHODS = ("get", "put", "post", "delete", "patch")
+_MOVED = {
+    "#/definitions/": "#/components/schemas/",
+    "#/parameters/": "#/components/parameters/",
+    "#/responses/": "#/components/responses/",
+}
+
+
+def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document in the form of 3.0: schemas of parameters, bodies and answers have places."""
+    given = dict(document)
+    scheme = next(iter(given.get("schemes") or ()), "https")
+    address = f"{scheme}://{given['host']}" if given.get("host") else ""
+    consumes = given.get("consumes")
+    shared = {name: param for name, param in _mapping(given.get("parameters")).items() if param}
+    paths = {
+        path: _item(item, shared, consumes) for path, item in _mapping(given.get("paths")).items()
+    }
+    made = {
+        "openapi": "3.0.3",
+        "info": given.get("info") or {},
+        "servers": [{"url": address + str(given.get("basePath") or "")}],
+        "paths": paths,
+        "components": {
+            "schemas": given.get("definitions") or {},
+            "parameters": {
+                name: _param(param)
+                for name, param in shared.items()
+                if param.get("in") not in ("body", "formData")
+            },
+            "responses": {
+                name: _response(one) for name, one in _mapping(given.get("responses")).items()
+            },
+        },
+    }
+    moved: dict[str, Any] = _moved(made)
+    return moved
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _item(item: Any, shared: Mapping[str, Any], consumes: Any) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    common = [_shared(param, shared) for param in item.get("parameters") or ()]
+    out: dict[str, Any] = {k: v for k, v in item.items() if k != "parameters"}
+    for method in _METHODS:
+        if isinstance(item.get(method), Mapping):
+            out[method] = _operation(item[method], common, shared, consumes)
+    return out
+
+
+def _shared(param: Any, shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A parameter; one of the document where it is a reference."""
+    reference = _mapping(param).get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/parameters/"):
+        return _mapping(shared.get(reference.removeprefix("#/parameters/")))
+    return _mapping(param)
+
+
+def _operation(
+    said: Mapping[str, Any], common: list[Mapping[str, Any]], shared: Mapping[str, Any], kinds: Any
+) -> dict[str, Any]:
+    own = [_shared(param, shared) for param in said.get("parameters") or ()]
+    params = list({(each.get("in"), each.get("name")): each for each in (*common, *own)}.values())
+    out = {k: v for k, v in said.items() if k not in ("parameters", "responses", "consumes")}
+    out["parameters"] = [
+        _param(each) for each in params if each.get("in") not in ("body", "formData")
+    ]
+    body = _body(params, said.get("consumes") or kinds)
+    if body:
+        out["requestBody"] = body
+    out["responses"] = {
+        code: _response(one) for code, one in _mapping(said.get("responses")).items()
+    }
+    return out
+
+
+def _param(param: Mapping[str, Any]) -> dict[str, Any]:
+    """A parameter whose type stands in a schema."""
+    if "$ref" in param or "schema" in param:
+        return dict(param)
+    kept = {key: value for key, value in param.items() if key in _OF_A_PARAM}
+    inner = {k: v for k, v in param.items() if k not in (*_OF_A_PARAM, "collectionFormat")}
+    return {**kept, "schema": inner}
+
+
+def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:
+    whole = next((each for each in params if each.get("in") == "body"), None)
+    if whole is not None:
+        content = {"application/json": {"schema": whole.get("schema") or {}}}
+        return {"content": content, "required": bool(whole.get("required"))}
+    fields = [each for each in params if each.get("in") == "formData"]
+    if not fields:
+        return {}
+    told = ("description",)
+    properties = {
+        str(each.get("name")): {**_param(each)["schema"], **{k: each[k] for k in told if k in each}}
+        for each in fields
+    }
+    needed = [str(each.get("name")) for each in fields if each.get("required")]
+    listed = kinds if isinstance(kinds, list) else []
+    parts = "multipart/form-data"
+    kind = parts if parts in listed and _FORM not in listed else _FORM
+    schema = {"type": "object", "properties": properties, "required": needed}
+    return {"content": {kind: {"schema": schema}}, "required": bool(needed)}
+
+
+def _response(one: Any) -> Any:
+    if not isinstance(one, Mapping) or "schema" not in one:
+        return one
+    kept = {key: value for key, value in one.items() if key not in ("schema", "examples")}
+    return {**kept, "content": {"application/json": {"schema": one["schema"]}}}
+
+
+def _moved(node: Any) -> Any:
+    """References to where things stand now; `x-nullable` is what 3.0 calls `nullable`."""
+    if isinstance(node, list):
+        return [_moved(one) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    out = {("nullable" if k == "x-nullable" else k): _moved(v) for k, v in node.items()}
+    reference = out.get("$ref")
+    if isinstance(reference, str):
+        for was, now in _MOVED.items():
+            if reference.startswith(was):
+                out["$ref"] = now + reference.removeprefix(was)
+    return out

@@ -1,0 +1,153 @@
+"""`toolshift change`: each change once, what carries it, what an agent does there, what is untested."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Tree
+
+import pytest
+from running import Run
+
+from toolshift.shifts.files import FILES
+
+DESK = '''
+from typing import Literal
+
+def refund_order(order_id: str, reason: Literal["damaged", "late"]) -> dict:
+    """Refund an order."""
+    return {"receipt": f"RF-{order_id[2:]}-{reason[:1]}"}
+
+def get_order(order_id: str) -> dict:
+    """Look up an order."""
+    return {"order_id": order_id, "total": "T-49"}
+
+def close_ticket(ticket_id: str) -> dict:
+    """Close a ticket."""
+    return {"receipt": "CT-1"}
+'''
+AGENTS = """
+from toolshift import Reply
+
+def memorised(messages, tools):
+    if messages[-1]["role"] == "tool":
+        said = str(messages[-1]["content"])
+        return next((f"It is {code}." for code in ("RF-17-d", "T-49") if code in said), "I cannot.")
+    asked = str(messages)
+    name = "refund_order" if "Refund" in asked else "get_order"
+    more = {"reason": "damaged"} if "Refund" in asked else {}
+    return {"tool_calls": [{"name": name, "arguments": {"order_id": "O-17", **more}}]}
+
+def down(messages, tools):
+    return Reply(failure="HTTP 401: key expired")
+"""
+TASKS = """
+world: desk
+tools: {python: desk_tools}
+writes: [refund_order, close_ticket]
+tasks:
+  - id: refund
+    ask: Refund order O-17, it came damaged. Tell me the receipt.
+    calls: [{name: refund_order, arguments: {order_id: O-17, reason: damaged}}]
+    check: {calls: true, answer: RF-17-d}
+  - id: total
+    ask: What is the total of order O-17?
+    calls: [{name: get_order, arguments: {order_id: O-17}}]
+    check: {calls: true, answer: T-49}
+"""
+
+
+def listed(name: str, told: str, **params: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": params, "required": sorted(params)}
+    return {"name": name, "description": told, "inputSchema": schema}
+
+
+TEXT = {"type": "string"}
+REFUND = ("refund_order", "Refund an order.")
+OTHERS = [
+    listed("get_order", "Look up an order.", order_id=TEXT),
+    listed("close_ticket", "Close a ticket.", ticket_id=TEXT),
+]
+CODES = {"enum": ["DAMAGED_GOODS", "LATE_GOODS"]}
+CHOICES = [listed(*REFUND, order_id=TEXT, reason=CODES), *OTHERS]
+SAME = [listed(*REFUND, order_id=TEXT, reason={"enum": ["damaged", "late"]}), *OTHERS]
+TICKET = [*SAME[:2], listed("shut_ticket", "Close a ticket.", ticket_id=TEXT)]
+
+
+@pytest.fixture
+def desk(toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(FILES, "")
+    monkeypatch.chdir(tmp_path)
+    files = {"desk_tools.py": DESK, "desk_agents.py": AGENTS, "tasks.yaml": TASKS}
+    lists = {"choices": CHOICES, "same": SAME, "ticket": TICKET}
+    files |= {f"{name}.json": json.dumps(tools) for name, tools in lists.items()}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def read(toolshift: Run, *words: str) -> tuple[int, dict[str, Any]]:
+    code, said, _ = toolshift("change", *words, "--json")
+    found: dict[str, Any] = json.loads(said)
+    assert code == found["exit_code"]
+    return code, found
+
+
+def test_changed_choices_are_carried_and_the_task_that_meets_them_is_said(
+    toolshift: Run, desk: Path
+) -> None:
+    words = ("python:desk_tools", "choices.json", "--world", "tasks.yaml", "--out", "run")
+    agents = ("--agent", "oracle", "--agent", "desk_agents:memorised", "--junit", "junit.xml")
+    code, found = read(toolshift, *words, *agents)
+    (row,) = found["rows"]
+    assert (code, row["severity"], row["carriage"]) == (1, "breaking", "carried")
+    assert (row["tasks"], row["untested"]) == (["refund"], "")
+    oracle, memorised = found["outcomes"].values()
+    assert {one["shifted"] for one in oracle.values()} == {"passed"}
+    assert memorised["refund"]["shifted"].startswith("failed")
+    assert memorised["total"]["shifted"] == "passed"
+    cases = {
+        (case.get("classname"), case.get("name")): case.find("failure") is not None
+        for case in Tree.fromstring((desk / "junit.xml").read_text()).iter("testcase")
+    }
+    failed = [place for place, fails in cases.items() if fails]
+    assert failed == [("toolshift.change.desk_agents:memorised", "refund")]
+
+
+def test_a_breaking_change_that_no_task_meets_is_untested(toolshift: Run, desk: Path) -> None:
+    words = ("same.json", "ticket.json", "--world", "tasks.yaml", "--agent", "oracle")
+    code, found = read(toolshift, *words, "--out", "run")
+    (row,) = found["rows"]
+    assert (code, row["untested"]) == (3, "no task calls close_ticket")
+    assert "a task that calls close_ticket" in row["cure"]
+    assert read(toolshift, *words, "--out", "run", "--allow-untested")[0] == 0
+
+
+def test_nothing_measured_is_no_success(toolshift: Run, desk: Path) -> None:
+    words = ("same.json", "choices.json", "--world", "tasks.yaml", "--out", "run")
+    code, found = read(toolshift, *words, "--agent", "desk_agents:down", "--allow-untested")
+    assert (code, found["measured"]) == (4, False)
+
+
+def test_without_an_agent_the_change_is_read(toolshift: Run, desk: Path) -> None:
+    code, found = read(toolshift, "same.json", "choices.json")
+    assert (code, list(found["broken"])) == (3, ["refund_order"])
+    code, said, _ = toolshift("change", "same.json", "python:desk_tools")
+    assert (code, "No change" in said) == (0, True)
+    code, _, said = toolshift("change", "same.json", "choices.json", "--agent", "oracle")
+    assert (code, "--agent needs tasks" in said) == (2, True)
+
+
+def test_what_cannot_be_told_is_asked_in_a_file_whose_answer_is_carried(
+    toolshift: Run, desk: Path
+) -> None:
+    new = [SAME[0], listed("order_info", "All about one.", order_id=TEXT), SAME[2]]
+    (desk / "new.json").write_text(json.dumps(new))
+    words = ("same.json", "new.json", "--world", "tasks.yaml", "--agent", "oracle", "--out")
+    code, found = read(toolshift, *words, "first")
+    assert (code, [one["of"] for one in found["questions"]]) == (3, ["renamed.get_order"])
+    mapping = desk / "change.mapping.toml"
+    mapping.write_text(mapping.read_text().replace('"?"', '"order_info"'))
+    code, found = read(toolshift, *words, "second")
+    assert (code, found["questions"], found["rows"][0]["carriage"]) == (0, [], "carried")
