@@ -18,6 +18,8 @@ from toolshift.measure.statistics import Interval
 
 FLOOR, CEILING = 0.1, 0.95
 """A clean accuracy up to `FLOOR` is at floor; a shifted one from `CEILING` on is at ceiling."""
+MAX_TASKS = 30
+"""Of so few tasks, a loss is said as the fact that it is, and nothing of significance."""
 LONGEST_FAULT = 200
 """The most characters of an agent's error in a sentence."""
 
@@ -124,7 +126,8 @@ def untold_loss(row: Measures, why: str) -> str:
     before = round(100 * (1 - row.clean.estimate))
     trained = f", and {before}% of the same tasks clean" if before else ""
     touched = f"{words(row.label)} touches{f' ({why})' if why else ''}"
-    return f"Fails {which} that {touched}{trained}: {doubt(row)}."
+    said = f"Fails {which} that {touched}{trained}"
+    return f"{said}." if row.clean.n <= MAX_TASKS else f"{said}: {doubt(row)}."
 
 
 def doubt(row: Measures) -> str:
@@ -226,6 +229,8 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
             return ["At ceiling in every tier: these shifts do not reach its limits."]
         if loss := untold(tiers, shifts):
             return [untold_loss(loss, _main_cause(loss))]
+        if any(map(is_loss, shifts)):
+            return []  # the sentence on the worst shift says it
         return (
             ["No tier differs significantly from clean or from the placebo arm."] if tiers else []
         )
