@@ -34,11 +34,21 @@ from toolshift.lm.bases import find_base_model, is_there
 
 ROOT = Path(__file__).parent.parent
 STAGES = Path("studies") / "stages"
-PLANS = Path("studies") / "decisive"
-"""The folder of the plan, and of those that extend it."""
+PLANS = (Path("studies") / "decisive", Path("studies") / "reads")
+"""The folders of plans, each with those that extend it."""
 WEIGHTS, WEIGHTS_SUM = "adapter_model.safetensors", "weights.sha256"
-RECORDS = ("asked.json", "training.json", "adapter_config.json", "manifest.json", WEIGHTS_SUM)
-LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl")
+RECORDS = (
+    "asked.json", "training.json", "adapter_config.json", "manifest.json", "chosen.json",
+    WEIGHTS_SUM,
+)  # fmt: skip
+LISTS = (
+    "curves.jsonl",
+    "episodes.jsonl",
+    "plan.jsonl",
+    "timings.jsonl",
+    "screen.jsonl",
+    "own.json",
+)
 
 
 def commit_of(path: str) -> str:
@@ -54,7 +64,7 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
         for pool in ("dev", "test"):
             for stage in stages(study, "small", seeds, STAGES, pool=pool):
                 yield name, stage
-    for plan in map(read_plan, sorted(PLANS.glob("*.toml"), key=lambda file: file.stem != "plan")):
+    for plan in map(read_plan, plan_files()):
         if plan.model and not is_there(find_base_model(plan.model)):
             continue  # its stages have names that its weights decide; what is listed stays
         study, scale = take_up(plan)
@@ -66,6 +76,13 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
         for stage in stages(study, scale, study.seeds, STAGES, there, plan.pool):
             if (stage.arm.name, stage.seed) in plan.order:
                 yield plan.trained or plan.name, as_made(stage)
+
+
+def plan_files() -> list[Path]:
+    """The plans, in each folder the first one before those that extend it."""
+    found = [file for folder in PLANS for file in folder.glob("*.toml")]
+    fixed = [file for file in found if file.with_suffix(".sha256").is_file()]
+    return sorted(fixed, key=lambda file: (file.parent, file.stem != "plan"))
 
 
 def as_made(stage: Stage) -> Stage:
@@ -101,7 +118,7 @@ def take_in(work: Path) -> None:
                 shutil.copyfile(file, target)
             elif file.name in RECORDS:
                 write_compact(target, json.loads(file.read_bytes()))
-            elif file.name in LISTS and file.parent.parent == run.parent:
+            elif file.name in LISTS and run.parent in (file.parent, file.parent.parent):
                 write_packed(target, file.read_bytes())
                 thin_timings(target)
 

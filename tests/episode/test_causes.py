@@ -13,6 +13,8 @@ import msgspec
 import pytest
 from scenes import shifted
 
+from toolshift.core.calls import ToolCall
+from toolshift.core.message import FINAL_ANSWER, Reply
 from toolshift.core.scene import Outcome, Scene
 from toolshift.core.step import Step
 from toolshift.episode.causes import _slips, cause_of, guilty_step
@@ -626,3 +628,46 @@ def test_a_page_of_the_tools_own_is_missed(
     assert grade(other).cause in ("missed_page", "bad_arguments")
     assert grade(played(scene, first, second, third, said="T-1")).cause == "ignored_result"
     assert grade(played(scene, first, second, third, said="T-1, T-2, T-3")).passed
+
+
+# -- optional parameters -----------------------------------------------------------------------
+
+NOISY = scene_of("listing", ("schema_noise", 2))
+
+
+@pytest.mark.parametrize("pool", ["train", "dev", "test"])
+def test_an_optional_parameter_that_is_filled_against_its_schema_is_named(pool: str) -> None:
+    """Played: left out or filled as its schema says the episode passes; else the cause says so."""
+    noisy = shifted(make_scene(find_world("poi"), "listing", 0, pool=pool), ("schema_noise", 2))
+    assert noisy is not None
+    spare = {p.name: p.schema["type"] for t in noisy.tools for p in t.params if not p.required}
+    first = next(iter(spare))
+    right = {"boolean": True, "integer": 3}[spare[first]]
+    for given, passes in (({}, True), ({first: right}, True), ({first: "integer"}, False)):
+        episode = Episode(noisy)
+        for step in noisy.rehearsal:
+            arguments = {**step.arguments, **given} if step.kind == "call" else {}
+            known = step.said if passes else WRONG.said  # no code came back
+            said = {"answer": known} if step.kind == "answer" else arguments
+            name = FINAL_ANSWER if step.kind == "answer" else step.name
+            episode.take(Reply(calls=(ToolCall(name, said),)))
+            if episode.end:
+                break
+        verdict = grade(episode)
+        assert verdict.passed == passes
+        assert verdict.cause == ("" if passes else "filled_option")
+
+
+def test_an_optional_parameter_is_not_blamed_for_another_fault() -> None:
+    """What is required is missing, or no such parameter is shown: these are other mistakes."""
+    find = NOISY.rehearsal[0]
+    spare = next(p.name for t in NOISY.tools for p in t.params if not p.required)
+    wrong = failing(passing_with(find, **{spare: "integer"}), "invalid_arguments")
+    assert cause(wrong, WRONG, scene=NOISY) == "filled_option"
+    unknown = failing(passing_with(find, nothing_like_it="x"), "invalid_arguments")
+    assert cause(unknown, WRONG, scene=NOISY) == "bad_arguments"
+    short = failing(but(find, arguments={spare: "integer"}), "invalid_arguments")
+    assert cause(short, WRONG, scene=NOISY) != "filled_option"
+    assert cause(wrong, find, WRONG, scene=NOISY) != "filled_option"  # it was made good
+    loop = (wrong, but(wrong, turn=2), but(wrong, turn=3), BUDGET)
+    assert cause(*loop, scene=NOISY, end="budget") == "filled_option"  # and not its repetition

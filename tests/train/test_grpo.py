@@ -24,7 +24,7 @@ from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # n
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent  # noqa: E402
-from toolshift.cli.grpo import GrpoOptions  # noqa: E402
+from toolshift.cli.grpo import GrpoOptions, grpo_command  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm import device as devices  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
@@ -32,12 +32,13 @@ from toolshift.train.callbacks import Spent, checkpoints  # noqa: E402
 from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
-from toolshift.train.grpo_trainer import GrpoTrainer, _config  # noqa: E402
+from toolshift.train.grpo_trainer import GrpoTrainer, _config, in_order  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
 from toolshift.train.reward import Earned, Weights  # noqa: E402
 from toolshift.train.rollout import Rollout, View  # noqa: E402
-from toolshift.train.scenes import Mix, dev_arms, draws  # noqa: E402
+from toolshift.train.scenes import Mix, dev_arms, draw, draws  # noqa: E402
+from toolshift.train.screen import Tried, chosen, screen  # noqa: E402
 from toolshift.train.sft import train as train_sft  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
@@ -237,6 +238,87 @@ def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path
     for name, weight in plain.named_parameters():
         grad = trainer.model.get_parameter(name).grad
         assert torch.allclose(grad, weight.grad, atol=1e-5), name
+
+
+def test_rows_of_one_list_are_read_together_whatever_their_group(model, tmp_path):
+    """Two groups under one list, a third under another: two readings, and right scores."""
+    asked = settings(model, groups=3, group=2, batch=6)
+    trainer = build(MIX, asked, tmp_path, find_base(asked), Spent())
+    listed, elsewhere = [5, 6, 7, 8, 9, 10], [30, 31, 32, 33, 34, 35]
+    prompts = [[*listed, 20], [*listed, 20], [*elsewhere, 22], [*listed, 21], [*listed, 21]]
+    ids = torch.tensor([[*prompt, 40 + n, 41, 42] for n, prompt in enumerate(prompts)])
+    real = torch.ones_like(ids)
+    trainer._own = own = torch.ones(len(prompts), 3, dtype=torch.bool)
+    read = trainer._apart(ids, real, own)
+    assert [(len(rows.ids), rows.shared) for rows, _ in read] == [(4, 6), (1, 0)]
+    assert sum(those.int() for _, those in read).equal(own.int())
+    logps, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, real, 3)
+    plain = load_model(model, "float32")(ids).logits.log_softmax(-1)
+    wanted = plain[:, 6:-1].gather(-1, ids[:, 7:, None])[..., 0]
+    assert torch.allclose(logps, wanted, atol=1e-5)
+
+
+# --- scenes that were chosen, and loops ------------------------------------------------------
+
+
+def test_scenes_that_were_chosen_come_in_rounds_and_never_twice_in_a_step():
+    asked = preset("smoke", scenes=(7, 3, 11, 5, 20), groups=2, steps=10)
+    numbers = in_order(asked)
+    assert len(numbers) == 20
+    assert {numbers.count(each) for each in asked.scenes} == {4}
+    assert all(numbers[at] != numbers[at + 1] for at in range(0, 20, 2))
+    assert numbers[:5] != numbers[5:10]
+    assert in_order(preset("smoke", groups=2, steps=3)) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"scenes": (1, 2), "redraw": 1}, "set redraw to 0"),
+        ({"scenes": (1, 1, 2)}, "each given once"),
+        ({"scenes": (-1, 2)}, "0 or more"),
+        ({"scenes": (1,), "groups": 2}, "a step takes 2 scenes, and 1 are given"),
+        ({"max_repeats": 1}, "at least 2"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(changes, said):
+    with pytest.raises(UsageError, match=said):
+        preset("smoke", **changes)
+
+
+def test_a_screen_goes_on_and_its_scenes_are_those_that_are_trained_on(model, tmp_path):
+    asked, file = settings(model, groups=2, group=2, max_repeats=3), tmp_path / "screen.jsonl"
+    first = screen(MIX, asked, file, 3, samples=2)
+    assert [each.scene for each in first] == [0, 1, 2]
+    told = file.read_bytes()
+    more = screen(MIX, asked, file, 5, samples=2)
+    assert file.read_bytes().startswith(told)
+    assert more[:3] == first
+    assert [each.scene for each in more] == [0, 1, 2, 3, 4]
+    with pytest.raises(UsageError, match="other samples"):
+        screen(MIX, asked, file, 3, samples=4)
+    tried = [Tried(4, 0, 4), Tried(9, 1, 4), Tried(6, 3, 4), Tried(2, 4, 4)]
+    assert chosen(tried, 1, 3) == (9, 6)
+    seen = []
+    changed = msgspec.structs.replace(asked, scenes=(4, 2), steps=2, save_every=0)
+    train(MIX, changed, tmp_path / "run", pay=lambda each: seen.append(each.scene.task.id) or 0.0)
+    assert set(seen) == {draw(MIX, number).task.id for number in (2, 4)}
+
+
+def test_the_command_screens_first_and_says_what_it_trains_on(model, tmp_path, capsys):
+    asked = GrpoOptions(
+        alpha=0.0, out=tmp_path / "run", preset="smoke", model=str(model), steps=1, group=2,
+        groups=1, screen=3,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="screen more of them, or start from a model that passes"):
+        grpo_command(asked)
+    assert "0 of 3 scenes pass at times" in capsys.readouterr().err
+    (kept,) = (tmp_path / "run").glob("screen-*.jsonl")
+    tried = [json.loads(line) for line in kept.read_text().splitlines()]
+    kept.write_text("".join(json.dumps({**one, "passed": 1}) + "\n" for one in tried))
+    grpo_command(asked)  # goes on from what was played
+    settings_of = json.loads((tmp_path / "run" / "asked.json").read_text())["settings"]
+    assert settings_of["scenes"] == [0, 1, 2]
 
 
 # --- batches, processes, resuming ------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -165,6 +167,20 @@ def test_an_episode_that_grows_too_long_has_failed(llama):
     assert rollout.episode.end == "crashed"
     assert rollout.episode.steps[-1].said == CUT_OFF
     assert rollout.env_mask[-1] == 1
+
+
+@pytest.mark.parametrize(("repeats", "calls"), [(0, 12), (3, 3)])
+def test_an_episode_in_a_loop_ends_where_repeats_are_limited(llama, repeats, calls):
+    scribe, one = scribe_for(llama), scene()
+    again = itertools.repeat(render_call("get_hours", {"place_id": "PL-0"}))
+    (rollout,) = roll_out(
+        Reciter(again, scribe.tokenizer),
+        scribe,
+        [Play(one, 0)],
+        limits=Limits(96, 4096, repeats=repeats),
+    )
+    assert sum(step.kind == "call" for step in rollout.episode.steps) == calls
+    assert not grade(rollout.episode).passed
 
 
 def test_a_new_list_of_tools_gives_no_new_allowance(llama):

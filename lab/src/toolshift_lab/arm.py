@@ -11,9 +11,10 @@ from toolshift.core.shift import split_version
 from toolshift.lm.prompt import Layout
 from toolshift.runs.suite import stacks_of
 from toolshift.train.scenes import Mix
+from toolshift_lab import poi_2, read_shifts  # noqa: F401 - a world and shifts, by their names
 from toolshift_lab.former_families import as_trained
 
-Method = Literal["none", "sft", "grpo", "dagger"]
+Method = Literal["none", "sft", "grpo", "dagger", "start", "matched"]
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 
@@ -38,6 +39,7 @@ class Scale(msgspec.Struct, frozen=True):
         model: a base model instead of the preset's; "" for that.
         world: that arms are measured in.
         trained: the scale whose training runs are measured; "" for its own.
+        home: the world that arms are trained in.
     """
 
     kinds: tuple[str, ...]
@@ -53,6 +55,7 @@ class Scale(msgspec.Struct, frozen=True):
     model: str = ""
     world: str = TRAINED_IN
     trained: str = ""
+    home: str = TRAINED_IN
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -61,8 +64,9 @@ class Arm(msgspec.Struct, frozen=True):
     Attributes:
         name: short, of letters, digits and hyphens.
         summary: what it is, in a few words.
-        method: "sft", "grpo", "dagger" (SFT with rounds), or "none" for the model that it starts
-            from, as it is.
+        method: "sft", "grpo", "dagger" (SFT with rounds), "start" (SFT on few trajectories, until
+            some scenes pass), "matched" (SFT that is stopped where it is as good as another arm),
+            or "none" for the model that it starts from, as it is.
         mix: what of `Mix` differs from the study's: alpha, shifts, severities.
         init: the arm whose adapter this one starts from; "" for the base model.
         settings: what of the method's settings differs from the preset's.
@@ -72,6 +76,8 @@ class Arm(msgspec.Struct, frozen=True):
         decoding: "constrained" where it is measured so that only valid calls can be made.
         rounds: of DAgger.
         aggregate: train anew in each of them, on the trajectories of all rounds so far.
+        more: what its method is told beside its settings (`toolshift_lab.started`).
+        until: of "matched", the arm that it is to be as good as, at the same seed.
     """
 
     name: str
@@ -86,11 +92,15 @@ class Arm(msgspec.Struct, frozen=True):
     decoding: Literal["free", "constrained"] = "free"
     rounds: int = 0
     aggregate: bool = False
+    more: dict[str, Any] = {}
+    until: str = ""
 
     def amount(self, scale: Scale) -> int:
         """How many trajectories it is trained on, or for how many GRPO steps."""
         if self.method == "none":
             return 0
+        if self.method == "start":
+            return int(max(self.more["sizes"]))
         rows = scale.count if self.mix.get("alpha") else scale.clean or scale.count
         return max(1, round((scale.updates if self.method == "grpo" else rows) * self.factor))
 
@@ -122,4 +132,10 @@ class Arm(msgspec.Struct, frozen=True):
     def mixed(self, scale: Scale, seed: int) -> Mix:
         """The mix that it is trained on; one that starts from another arm has worlds of its own."""
         apart = 100 * bool(self.init)
-        return Mix(kinds=scale.kinds, seed=seed + apart, share=self.together, **self.mix)
+        return Mix(
+            worlds=(scale.home,),
+            kinds=scale.kinds,
+            seed=seed + apart,
+            share=self.together,
+            **self.mix,
+        )

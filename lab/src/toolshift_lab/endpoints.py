@@ -368,7 +368,13 @@ def _clean(endpoint: Endpoint, by_seed: dict[int, Scores], tasks: Sequence[str])
     """The clean accuracy on the tasks of a drop, over all seeds; NaN for other measures."""
     if endpoint.measure != "drop":
         return nan
-    return mean(float(scores[""][task][0]) for scores in by_seed.values() for task in tasks)
+    start = _start_of(endpoint)
+    return mean(float(scores[start][task][0]) for scores in by_seed.values() for task in tasks)
+
+
+def _start_of(endpoint: Endpoint) -> str:
+    """The stack that a drop is taken from, as cells name it; "" for the clean scenes."""
+    return as_cells_name(endpoint.against) if endpoint.against else ""
 
 
 def _by_kind(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[str, KindDrop]:
@@ -390,7 +396,7 @@ def _by_kind(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[str, KindDr
 
 
 def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
-    clean, found = scores.get("", {}), defaultdict(list)
+    clean, found = scores.get(_start_of(endpoint), {}), defaultdict(list)
     for shift in endpoint.shifts or ("",):
         for task, (passed, refused) in scores.get(as_cells_name(shift), {}).items():
             found[task].append(float(refused if endpoint.measure == "refused" else passed))

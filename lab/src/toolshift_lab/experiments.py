@@ -72,6 +72,7 @@ class Study(msgspec.Struct, frozen=True):
     Attributes:
         seeds: training seeds for a claim; with fewer the study is exploratory.
         contrasts: pairs of arms; the second minus the first is reported.
+        dealt: stacks of which each task meets one, as often as their numbers say (`a:1+b:2*3`).
     """
 
     name: str
@@ -80,6 +81,7 @@ class Study(msgspec.Struct, frozen=True):
     contrasts: tuple[tuple[str, str], ...] = ()
     probes: tuple[str, ...] = PROBES
     seeds: int = 3
+    dealt: tuple[str, ...] = ()
 
 
 def _shifted(

@@ -32,26 +32,33 @@ FILE = "job.json"
 
 
 DAGGER = "toolshift_lab.dagger:train"
+WITH_SCENES = "toolshift_lab.started:with_scenes"
+AROUND = {
+    "start": "toolshift_lab.started:train_start",
+    "matched": "toolshift_lab.started:train_matched",
+}
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What decides a run.
 
     Attributes:
-        method: "sft", "grpo", or "dagger" for SFT with rounds.
+        method: "sft", "grpo", or one of the lab's: see `toolshift_lab.arm.Arm`.
         mix: the scenes that it is trained on.
         count: how many trajectories are drawn from the mix; GRPO draws as many as it needs.
         settings: of the method, `Settings` or `GrpoSettings`, by name.
         rounds: of DAgger.
         aggregate: train anew in each round of DAgger, on all trajectories so far.
+        more: what the lab's methods are told beside the settings, and the scenes that GRPO screens.
     """
 
-    method: Literal["sft", "grpo", "dagger"]
+    method: Literal["sft", "grpo", "dagger", "start", "matched"]
     mix: Mix
     count: int
     settings: dict[str, Any]
     rounds: int = 0
     aggregate: bool = False
+    more: dict[str, Any] = {}
 
     def run(self, folder: Path, launch: str = "") -> None:
         """Trains into `folder/model`, and goes on where a run there was broken off."""
@@ -82,11 +89,19 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         resume = bool(checkpoints(out))
         if self.method == "grpo":
             settings = msgspec.convert(self.settings, GrpoSettings)
+            if self.more:
+                around = (as_trained(self.mix), self.more, settings, out.parent)
+                settings = load(WITH_SCENES)(*around)
             load(GRPO)(as_trained(self.mix), settings, out, resume=resume)
             return
         if self.method == "dagger":
             asked = msgspec.convert(self.settings, Settings)
             load(DAGGER)(self.mix, self.count, self.rounds, asked, out, aggregate=self.aggregate)
+            return
+        if self.method in ("start", "matched"):
+            asked = msgspec.convert(self.settings, Settings)
+            amount = (self.count,) if self.method == "matched" else ()
+            load(AROUND[self.method])(as_trained(self.mix), *amount, self.more, asked, out)
             return
         told = {"mix": msgspec.to_builtins(self.mix), "count": self.count}
         rows = make_rows(as_trained(self.mix), self.count)

@@ -9,7 +9,7 @@ from statistics import mean
 
 from toolshift.measure.statistics import Interval
 from toolshift.shifts.registry import shifts
-from toolshift_lab.arm import TRAINED_IN, Scale
+from toolshift_lab.arm import Scale
 from toolshift_lab.experiments import SCALES
 from toolshift_lab.findings import (
     CLAIM,
@@ -64,7 +64,7 @@ def page(found: Findings, command: str) -> str:
     if found.missing:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [
-        f"World {TRAINED_IN}, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is "
+        f"World {scale.home}, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is "
         f"below; measured {_elsewhere(scale)}on {scale.tasks} tasks under each shift, pool "
         f"{found.pool}, world seed "
         f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
@@ -214,7 +214,7 @@ def _verdict(name: str, where: str, passed: Sequence[float], asked: float) -> li
 
 def _elsewhere(scale: Scale) -> str:
     """Where arms are measured, if that is not where they are trained."""
-    return "" if scale.world == TRAINED_IN else f"in the world {scale.world}, all its kinds, "
+    return "" if scale.world == scale.home else f"in the world {scale.world}, all its kinds, "
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

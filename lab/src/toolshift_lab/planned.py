@@ -38,7 +38,7 @@ from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import base_of, with_model
 from toolshift.worlds.registry import find_world
-from toolshift_lab.arm import SHORT, TRAINED_IN, Arm, Scale
+from toolshift_lab.arm import SHORT, TRAINED_IN, Arm, Method, Scale
 from toolshift_lab.experiments import SCALES, STUDIES, Study, find_scale
 
 
@@ -49,11 +49,16 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         measure: "drop", clean minus shifted on the same tasks; "passed" or "refused", the share of
             the scenes under these shifts.
         shifts: stacks with severities; the mean over them, task by task. () for clean scenes.
+        against: of a drop, the stack that stands in place of the clean scenes; "" for these.
+        dealt: each task meets one of the stacks, dealt as often as their numbers say (`a:1*3`), as
+            in the suite `realistic`; else each task meets all of them.
     """
 
     name: str
     measure: Literal["drop", "passed", "refused"]
     shifts: tuple[str, ...]
+    against: str = ""
+    dealt: bool = False
 
 
 class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,12 +77,22 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         settings: what of the preset's settings differs.
         factor: how many times the plan's trajectories, or GRPO steps.
         passes: over the trajectories.
+        sizes: of "start", how many clean trajectories it may be trained on, tried in this order.
+        window: of "start", the least and the greatest share of scenes that it is to pass.
+        screen: of "grpo", how many scenes are looked at first; those that pass at times are kept.
+        samples: of "grpo", episodes of each scene that is screened.
+        until: of "matched", the arm that it is to be as good as.
+        every: of "matched", steps between the checkpoints that are looked at.
+        tries: of "start" and "matched", scenes by which is chosen.
+        gate: of "grpo", what has to be so at a seed for anything to be said of the arm: by how much
+            the mean `reward` of the last 20 steps is above that of the first 20, and the least
+            share of `clean` scenes passed.
     """
 
     name: str
     summary: str
     seeds: int
-    method: Literal["none", "sft", "dagger", "grpo"] = "sft"
+    method: Method = "sft"
     rounds: int = 0
     aggregate: bool = False
     doses: dict[str, int] = {}
@@ -88,6 +103,25 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     factor: float = 1.0
     passes: int = 1
+    sizes: tuple[int, ...] = ()
+    window: tuple[float, float] = (0.0, 1.0)
+    screen: int = 0
+    samples: int = 4
+    until: str = ""
+    every: int = 10
+    tries: int = 0
+    gate: dict[Literal["reward", "clean"], float] = {}
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """What its method is told beside its settings."""
+        by_method = {"start": _OF_START, "matched": _OF_MATCHED, "grpo": _OF_SCREEN}
+        named = by_method.get(self.method, ()) if self.method != "grpo" or self.screen else ()
+        return {name: getattr(self, name) for name in named}
+
+
+_OF_START, _OF_MATCHED = ("sizes", "window", "tries"), ("every", "tries")
+_OF_SCREEN = ("screen", "samples")
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +129,28 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     first: str
     second: str
+
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an endpoint of an arm will be taken to say, written before anything is run.
+
+    Attributes:
+        endpoint: its name.
+        arm: whose; where `less` is named, what that one has less is taken away.
+        less: the first arm of a contrast, of which `arm` is the second; "" for the arm alone.
+        below: points that the whole interval has to stay below, for `then`.
+        above: points that the estimate has to be above, with an interval above 0, for `instead`.
+        otherwise: what is said where neither is so.
+    """
+
+    endpoint: str
+    arm: str
+    below: float
+    above: float
+    then: str
+    instead: str
+    otherwise: str
+    less: str = ""
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,8 +166,17 @@ _OURS = frozenset((*STUDIES, *PRESETS))
 """What is known by its name already, before a plan is."""
 _UNREAD = {
     "none": ("doses", "alpha", "shifts", "slips", "factor", "passes"),
-    "grpo": ("slips", "passes"),
-}
+    "grpo": ("slips", "passes", *_OF_START, *_OF_MATCHED, "until"),
+    "sft": (*_OF_START, *_OF_MATCHED, *_OF_SCREEN, "until", "gate"),
+    "dagger": (*_OF_START, *_OF_MATCHED, *_OF_SCREEN, "until", "gate"),
+    "start": (
+        "doses", "alpha", "shifts", "slips", "factor", "passes", "every", *_OF_SCREEN, "until",
+        "gate",
+    ),
+    "matched": (
+        "doses", "alpha", "shifts", "slips", "passes", "sizes", "window", *_OF_SCREEN, "gate",
+    ),
+}  # fmt: skip
 """What of an arm its method does not read."""
 _PLANS_OWN = {
     "seed": "its seeds are counted from 0",
@@ -121,7 +186,10 @@ _PLANS_OWN = {
     "adapter": "init names what it starts from",
 }
 """Settings that no arm has, for the plan or the preset decides them."""
-_OWN = ("name", "question", "contrasts", "blocks", "cost", "power", "hoped", "left_out", "sha256")
+_OWN = (
+    "name", "question", "contrasts", "blocks", "outcomes", "cost", "power", "hoped", "left_out",
+    "sha256",
+)  # fmt: skip
 """What a plan says for itself alone, whatever it extends."""
 
 
@@ -133,7 +201,9 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         updates: GRPO steps of an arm.
         held_out: shifts that no arm is trained on.
         model: a base model instead of the preset's; "" for that.
-        world: that arms are measured in; in another than they are trained in, in all its kinds.
+        home: the world that arms are trained in.
+        world: that arms are measured in; "" for their home; in another in all its kinds.
+        outcomes: what each result will be taken to say.
         extends: another plan, beside this one: what is not said here is as there, and its arms are
             known here.
         trained: the name of that plan, under which arms are trained.
@@ -156,8 +226,10 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     updates: int = 0
     held_out: tuple[str, ...] = ()
     model: str = ""
-    world: str = TRAINED_IN
+    home: str = TRAINED_IN
+    world: str = ""
     extends: str = ""
+    outcomes: tuple[Outcome, ...] = ()
     secondary: tuple[Endpoint, ...] = ()
     cost: str = ""
     power: str = ""
@@ -168,9 +240,21 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """All that arms are measured under, each once."""
+        """All that every task meets, each once."""
+        every = [each for each in (*self.endpoints, *self.secondary) if not each.dealt]
+        named = (s for each in every for s in (*each.shifts, *filter(None, (each.against,))))
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def dealt(self) -> tuple[str, ...]:
+        """The stacks of which each task meets one."""
         every = (*self.endpoints, *self.secondary)
-        return tuple(dict.fromkeys(shift for each in every for shift in each.shifts))
+        return tuple(dict.fromkeys(s for each in every if each.dealt for s in each.shifts))
+
+    @property
+    def measured_in(self) -> str:
+        """The world that arms are measured in."""
+        return self.world or self.home
 
     @property
     def order(self) -> list[tuple[str, int]]:
@@ -182,7 +266,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The arms that are run, and those that they start from."""
         known = {arm.name: arm for arm in self.arms}
         names = {name for name, _ in self.order}
-        while more := {known[name].init for name in names} - names - {""}:
+        while more := {x for n in names for x in (known[n].init, known[n].until)} - names - {""}:
             names |= more
         return tuple(arm for arm in self.arms if arm.name in names)
 
@@ -294,6 +378,7 @@ def study_of(plan: PlanFile) -> Study:
         tuple((pair.first, pair.second) for pair in plan.contrasts),
         plan.probes,
         1 + max(seed for _, seed in plan.order),
+        plan.dealt,
     )
 
 
@@ -312,7 +397,8 @@ def scale_of(plan: PlanFile, model: str = "") -> Scale:
     return Scale(
         plan.kinds, plan.trajectories, plan.updates, plan.tasks, PRESETS[plan.preset].evidence,
         layout=layout, preset=plan.preset, max_repeats=plan.max_repeats, today=True, model=model,
-        world=plan.world, trained=_with(plan.trained, model) if plan.trained else "",
+        world=plan.measured_in, trained=_with(plan.trained, model) if plan.trained else "",
+        home=plan.home,
     )  # fmt: skip
 
 
@@ -333,7 +419,7 @@ def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
         mix = {"alpha": alpha, "shifts": entries, "severities": SHORT, **mix}
     return Arm(
         arm.name, arm.summary, arm.method, mix, arm.init, _settings_of(arm, plan), arm.factor,
-        arm.passes, rounds=arm.rounds, aggregate=arm.aggregate,
+        arm.passes, rounds=arm.rounds, aggregate=arm.aggregate, more=arm.more, until=arm.until,
     )  # fmt: skip
 
 
@@ -349,12 +435,14 @@ def _check(plan: PlanFile, file: Path) -> None:
     if plan.preset not in PRESETS:
         raise UsageError(f"{file}: {unknown('preset', plan.preset, PRESETS)}")
     with _said_of(f"{file}"):
-        find_world(plan.world)
+        find_world(plan.home)
+        find_world(plan.measured_in)
         if plan.model:
             find_base_model(plan.model)
     _check_measured(plan, file)
     _check_arms(plan, file)
     _check_blocks(plan, file)
+    _check_outcomes(plan, file)
     for each in plan.arms:
         _check_numbers(each, f"{file}: {each.name}")
         _check_arm(each, plan, file)
@@ -387,6 +475,12 @@ def _check_endpoint(endpoint: Endpoint, file: Path) -> None:
     where = f"{file}: {endpoint.name}"
     if endpoint.measure == "drop" and not endpoint.shifts:
         raise UsageError(f"{where}: a drop takes shifts: name at least one")
+    if endpoint.against and endpoint.measure != "drop":
+        raise UsageError(f"{where}: against: only a drop is taken from something: leave it out")
+    if endpoint.against and endpoint.dealt:
+        raise UsageError(f"{where}: dealt: a hand is compared with clean scenes: leave against out")
+    with _said_of(f"{where}: against"):
+        read_stack(endpoint.against)
     with _said_of(f"{where}: shifts"):
         stacks = [write_stack(read_stack(shift)) for shift in endpoint.shifts]
     for shift, stack in zip(endpoint.shifts, stacks, strict=True):
@@ -411,6 +505,11 @@ def _check_arms(plan: PlanFile, file: Path) -> None:
             raise UsageError(f"{file}: arms: {arm.name} is there twice")
         if arm.init:
             _check_init(arm, known, file)
+        if bool(arm.until) != (arm.method == "matched") or (arm.until and arm.until not in known):
+            raise UsageError(
+                f"{file}: {arm.name}: until names the earlier arm that one of method matched is to "
+                "be as good as, and no other arm has it"
+            )
         known[arm.name] = arm
     _check_contrasts(plan, known, file)
 
@@ -426,6 +525,26 @@ def _check_contrasts(plan: PlanFile, known: Collection[str], file: Path) -> None
         if plan.contrasts.count(pair) > 1:
             said = f"{pair.second} less {pair.first}"
             raise UsageError(f"{file}: contrasts: {said} is there twice: leave one out")
+
+
+def _check_outcomes(plan: PlanFile, file: Path) -> None:
+    """Endpoints, arms and contrasts that there are, and thresholds that do not overlap."""
+    endpoints = {each.name for each in (*plan.endpoints, *plan.secondary)}
+    arms = {arm.name for arm in plan.arms}
+    pairs = {(pair.first, pair.second) for pair in plan.contrasts}
+    for each in plan.outcomes:
+        where = f"{file}: outcomes"
+        if each.endpoint not in endpoints:
+            raise UsageError(f"{where}: {unknown('endpoint', each.endpoint, endpoints)}")
+        if each.arm not in arms:
+            raise UsageError(f"{where}: {unknown('arm', each.arm, arms)}")
+        if each.less and (each.less, each.arm) not in pairs:
+            raise UsageError(f"{where}: {each.arm} less {each.less} is none of the contrasts")
+        if each.below > each.above:
+            raise UsageError(
+                f"{where}: {each.endpoint}: below is {each.below:g}, more than above, "
+                f"{each.above:g}: both sentences could hold"
+            )
 
 
 def _check_init(arm: PlannedArm, earlier: dict[str, PlannedArm], file: Path) -> None:
@@ -474,6 +593,7 @@ def _check_blocks(plan: PlanFile, file: Path) -> None:
 
 def _check_numbers(planned: PlannedArm, where: str) -> None:
     """Numbers that say how much, each in its range."""
+    _check_chosen(planned, where)
     for name in ("seeds", "passes"):
         if getattr(planned, name) < 1:
             raise UsageError(f"{where}: {name} must be at least 1, not {getattr(planned, name)}")
@@ -494,6 +614,14 @@ def _check_numbers(planned: PlannedArm, where: str) -> None:
     if planned.method != "dagger" and planned.rounds:
         raise UsageError(f"{where}: rounds are of dagger, and {planned.method} has none")
     _check_read(planned, where)
+
+
+def _check_chosen(planned: PlannedArm, where: str) -> None:
+    """What a choice is made between, and by which scenes."""
+    if planned.method in ("start", "matched") and planned.tries < 1:
+        raise UsageError(f"{where}: tries: name the number of scenes by which is chosen")
+    if planned.method == "start" and not (planned.sizes and min(planned.sizes) > 0):
+        raise UsageError(f"{where}: sizes: name the numbers of trajectories that are tried")
 
 
 def _check_read(planned: PlannedArm, where: str) -> None:
@@ -534,7 +662,7 @@ def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
     except msgspec.ValidationError as fault:
         raise UsageError(f"{where}: settings: {fault}") from None
     with _said_of(where):
-        check(Mix(kinds=plan.kinds, **arm.mix))
+        check(Mix(worlds=(plan.home,), kinds=plan.kinds, **arm.mix))
     if arm.meets(plan.held_out):
         raise UsageError(f"{where} is trained on a shift that is held out")
     with _said_of(f"{where}: settings"):

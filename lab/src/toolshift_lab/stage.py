@@ -248,29 +248,31 @@ def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
 
 
 def _lineage(arm: Arm, known: dict[str, Arm]) -> Iterator[Arm]:
-    """An arm, after those that it starts from."""
-    if arm.init:
-        yield from _lineage(known[arm.init], known)
+    """An arm, after those that it starts from or is matched with."""
+    for name in filter(None, (arm.init, arm.until)):
+        yield from _lineage(known[name], known)
     yield arm
 
 
 def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str) -> Stage:
     start = [_stage(each, study, scale, seed, work, pool) for each in _starts(arm, study)]
     size, probes = SCALES[scale], arm.probes or study.probes
-    recipe = _recipe(arm, scale, seed, start[0].recipe if start else "")
+    recipe = _recipe(arm, scale, seed, "+".join(each.recipe for each in start))
     elsewhere = () if size.world == TRAINED_IN else (size.world,)
-    probed = f"{pool} {_hash(probes, size.kinds, size.tasks, *elsewhere)}"
+    dealt = (study.dealt,) if study.dealt else ()
+    probed = f"{pool} {_hash(probes, size.kinds, size.tasks, *elsewhere, *dealt)}"
     named = size.trained or scale
     kept = find_frozen(work, arm.name, named, seed, recipe)
     if kept:
         key = kept.folder[-8:]
     elif _base_is_there(scale):
-        key = _key(arm, scale, seed, start[0].key if start else "")
+        key = _key(arm, scale, seed, "+".join(each.key for each in start))
     else:  # so a page can be made where the weights are not, of the stages that are kept
         key = NO_BASE
     folder = work / f"{arm.name}-{named}-seed{seed}-{key}"
     run = kept.runs.get(probed, "") if kept else ""
-    run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
+    asked = (probes, study.dealt, size, pool)
+    run = run or f"run-{_plan(*asked).hash[:8]}-{_scenes(*asked)}"
     sha256 = kept.episodes_sha256.get(run, "") if kept else ""
     last_in = kept.last_in if kept and sha256 and not folder.exists() else ""
     return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed, sha256, last_in)
@@ -289,6 +291,7 @@ def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
     decoded: tuple[str, ...] = () if arm.decoding == "free" else (arm.decoding,)
     decoded += (f"rounds {arm.rounds}",) if arm.rounds else ()
     decoded += ("aggregated",) if arm.aggregate else ()
+    decoded += (JSON.encode(arm.more).decode(),) if arm.more else ()
     return _hash(*decides, *decoded, *_code(mix, arm, scale))
 
 
@@ -303,6 +306,7 @@ def _recipe(arm: Arm, scale: str, seed: int, parent: str) -> str:
     mix = _declared(msgspec.structs.replace(mixed, shifts=shifts))
     settings = _in_order(_declared(_settings(arm, scale, seed)))
     more = (arm.rounds, *("aggregated",) * arm.aggregate) if arm.rounds else ()
+    more += (arm.more,) if arm.more else ()
     return _hash(arm.method, mix, settings, arm.amount(SCALES[scale]), arm.decoding, parent, *more)
 
 
@@ -324,12 +328,14 @@ def _declared(settings: msgspec.Struct) -> dict[str, Any]:
 
 
 def _starts(arm: Arm, study: Study) -> list[Arm]:
-    """The arm that this one starts from, if it does."""
-    return [each for each in study.arms if each.name == arm.init]
+    """The arm that this one starts from, if it does; and then the one that it is matched with."""
+    wanted = filter(None, (arm.init, arm.until))
+    known = {each.name: each for each in study.arms}
+    return [known[name] for name in wanted]
 
 
 def _parents(stage: Stage, study: Study) -> list[Stage]:
-    """The stage that this one starts from, if it does."""
+    """The stages that this one needs: what it starts from, and what it is matched with."""
     work = stage.folder.parent
     return [
         _stage(each, study, stage.scale, stage.seed, work, stage.pool)
@@ -402,9 +408,9 @@ def _base_hash(scale: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
+def _scenes(probes: tuple[str, ...], dealt: tuple[str, ...], scale: Scale, pool: str) -> str:
     """A hash of the scenes of a plan, whose own hash tells shifts by name and version."""
-    found = map(build, _plan(probes, scale, pool).cells)
+    found = map(build, _plan(probes, dealt, scale, pool).cells)
     return _hash(
         [
             [
@@ -419,25 +425,29 @@ def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
 
 def scenes_of(stage: Stage, study: Study) -> Plan:
     """The scenes that a stage is measured in, clean and shifted."""
-    return _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
+    probes = stage.arm.probes or study.probes
+    return _plan(probes, study.dealt, SCALES[stage.scale], stage.pool)
 
 
 @lru_cache(maxsize=16)
-def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
-    """What arms are measured in."""
-    return make_plan(
-        select(
-            Selection(
-                worlds=(scale.world,),
-                kinds=scale.kinds if scale.world == TRAINED_IN else (),
-                shifts=probes if scale.today else tuple(map(_first_version, probes)),
-                tasks=scale.tasks,
-                seed=WORLD_SEED,
-                pool=pool,
-                max_repeats=scale.max_repeats,
-            )
-        )
+def _plan(probes: tuple[str, ...], dealt: tuple[str, ...], scale: Scale, pool: str) -> Plan:
+    """What arms are measured in; of the stacks that are dealt each task meets one."""
+    asked = Selection(
+        worlds=(scale.world,),
+        kinds=scale.kinds if scale.world == scale.home else (),
+        shifts=probes if scale.today else tuple(map(_first_version, probes)),
+        tasks=scale.tasks,
+        seed=WORLD_SEED,
+        pool=pool,
+        max_repeats=scale.max_repeats,
     )
+    plan = make_plan(select(asked))
+    if not dealt:
+        return plan
+    hand = select(msgspec.structs.replace(asked, shifts=dealt, placebo=False))
+    more = make_plan(msgspec.structs.replace(hand, rotate=True))
+    rows = (*plan.rows, *(row for row in more.rows if row.cell.shifts))
+    return msgspec.structs.replace(plan, rows=rows, versions={**plan.versions, **more.versions})
 
 
 def _first_version(probe: str) -> str:
@@ -454,16 +464,20 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     arm, scale = stage.arm, SCALES[stage.scale]
     mix = arm.mixed(scale, stage.seed)
     check(as_trained(mix))
+    more = dict(arm.more)
     for parent in _parents(stage, study):
         check_weights(parent.folder / "model")
-        changes = {**changes, **_from(*_made(parent, study))}
+        if parent.arm.name == arm.init:
+            changes = {**changes, **_from(*_made(parent, study))}
+        else:
+            more["target"] = str(parent.folder / "model")
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
     if not checkpoints(out) and out.exists():
         shutil.rmtree(out)  # it was broken off before its first checkpoint
     method: Any = arm.method
     given = msgspec.to_builtins(settings)
-    job = Job(method, mix, arm.amount(scale), given, arm.rounds, arm.aggregate)
+    job = Job(method, mix, arm.amount(scale), given, arm.rounds, arm.aggregate, more)
     job.run(stage.folder, launch)
 
 
@@ -478,7 +492,8 @@ def _made(stage: Stage, study: Study) -> tuple[Path | None, Path | None]:
 
     An arm may train all weights where its preset trains an adapter, or the other way round.
     """
-    started = [_made(start, study) for start in _parents(stage, study)]
+    parents = [each for each in _parents(stage, study) if each.arm.name == stage.arm.init]
+    started = [_made(start, study) for start in parents]
     model, adapter = started[0] if started else (None, None)
     if stage.arm.method == "none":
         return model, adapter

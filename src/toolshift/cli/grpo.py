@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import click
+import msgspec
 
 from toolshift.cli.data import MixOptions, warn
 from toolshift.cli.options import machine
 from toolshift.cli.parameters import option, options_struct
 from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence
+from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
+from toolshift.core.tool import JSON
 from toolshift.lm.checkpoint import training_record
 from toolshift.train.curves import CURVES, read_curves
-from toolshift.train.grpo_settings import GrpoSettings, preset
+from toolshift.train.grpo_settings import GrpoSettings, check, preset
 from toolshift.train.model import require_training
 from toolshift.train.reward import read_weights
-from toolshift.train.scenes import check_scenes
-from toolshift.train.settings import GRPO, check_rank, first_process
+from toolshift.train.scenes import Mix, check_scenes
+from toolshift.train.settings import GRPO, SCREEN, check_rank, first_process, processes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +34,7 @@ class GrpoOptions(MixOptions, RunOptions):
 
     Attributes:
         rewards: weights of the reward, as "TERM=WEIGHT".
+        screen: how many scenes to look at first, of which those are trained on that pass at times.
     """
 
     out: Annotated[Path, option(help="Folder for the result.")] = field()  # needed, here
@@ -39,6 +44,15 @@ class GrpoOptions(MixOptions, RunOptions):
             "--reward", metavar="TERM=WEIGHT", help="A term of the reward (docs/grpo.md); repeat."
         ),
     ] = ()
+    screen: Annotated[
+        int,
+        option(
+            type=click.IntRange(min=0),
+            metavar="SCENES",
+            help="Play so many scenes first, and train on those of which some episodes pass and "
+            "some fail.",
+        ),
+    ] = 0
     groups: Annotated[int | None, option(help=f"Scenes in a step. {PRESET}")] = None
     group: Annotated[int | None, option(help=f"Episodes of each scene, at least 2. {PRESET}")] = (
         None
@@ -95,6 +109,13 @@ class GrpoOptions(MixOptions, RunOptions):
             f"tools, or under the last one only. {PRESET}",
         ),
     ] = None
+    max_repeats: Annotated[
+        int | None,
+        option(
+            help="An episode ends where the same call has had the same result this often; 0 for no "
+            f"limit. {PRESET}",
+        ),
+    ] = None
 
     def settings(self) -> GrpoSettings:
         """The preset, changed by what is asked for, and checked."""
@@ -102,6 +123,25 @@ class GrpoOptions(MixOptions, RunOptions):
         settings = preset(self.preset, **self.changes(GrpoSettings), **reward)
         check_rank(self.rank, self.adapter, settings.full)
         return settings
+
+
+def _screened(mix: Mix, settings: GrpoSettings, options: GrpoOptions) -> GrpoSettings:
+    """The settings with the scenes that pass at times; the screen stands in the run's folder."""
+    if processes() > 1:
+        raise UsageError("--screen plays in one process: run it so once, and then resume with all")
+    content = JSON.encode([mix, settings])
+    file = options.out / f"screen-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
+    found = load(SCREEN)(mix, settings, file, options.screen, samples=settings.group)
+    scenes = tuple(one.scene for one in found if 0 < one.passed < one.samples)
+    say(f"{len(scenes)} of {len(found)} scenes pass at times ({file.name})", err=True)
+    if len(scenes) < settings.groups:
+        raise UsageError(
+            f"--screen {options.screen}: {len(scenes)} scenes pass at times, and a step takes "
+            f"{settings.groups}: screen more of them, or start from a model that passes some"
+        )
+    chosen = msgspec.structs.replace(settings, scenes=scenes)
+    check(chosen)
+    return chosen
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
@@ -148,6 +188,8 @@ def grpo(options: GrpoOptions) -> None:
     settings, mix = options.settings(), options.mix()
     warn(check_scenes(mix, settings.steps * settings.groups))
     warn_of_evidence(settings)
+    if options.screen:
+        settings = _screened(mix, settings, options)
     out = load(GRPO)(mix, settings, options.out, resume=options.start())
     if first_process():
         _say_done(out, settings, options.as_json)

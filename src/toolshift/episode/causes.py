@@ -17,7 +17,7 @@ from typing import TypeGuard
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import Param, Tool
+from toolshift.core.tool import Param, Tool, validator
 from toolshift.core.user import Ask
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
@@ -36,6 +36,7 @@ CAUSES = (
     "memorised_name",
     "wrong_tool",
     "bad_arguments",
+    "filled_option",
     "ignored_result",
     "ignored_update",
     "missed_page",
@@ -61,6 +62,8 @@ CAUSES = (
 - bad_arguments: an argument that nothing shown supports, that misses what was shown narrowly, or
   that the schema shown does not allow, or another than the task needs; or a required one that was
   missing.
+- filled_option: passed an optional parameter that the task does not need, with a value that the
+  schema shown does not allow; without it the call was right in form.
 - ignored_result: had been told the value, the answer, or all that it depends on, and used another.
 - ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
 - missed_page: left a part of a result unread that the task needs: further pages, or what comes only
@@ -456,8 +459,8 @@ class _Watch:
         """The mistake in a call; "" if it is correct."""
         if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
-        if self._repeats(step):
-            return "repetition"
+        if self._repeats(step):  # of one that is refused for its options, that is still the mistake
+            return "filled_option" if self._refused_for_options(step) else "repetition"
         if step.name not in self.offered:
             gone = (self.clean.keys() | self.once) - self.offered
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
@@ -488,6 +491,8 @@ class _Watch:
         if step.malformed:
             return "malformed_output"
         if step.error == "invalid_arguments" and tool is not None:
+            if self._refused_for_options(step):
+                return "filled_option"
             return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
         for param, value in self._texts(tool, given):
             if not (is_shown(value, self.heard) or self._documented(tool, value)):
@@ -499,6 +504,17 @@ class _Watch:
         if step.ok or step.provoked or step.error == "gone":
             return ""
         return "bad_arguments"
+
+    def _refused_for_options(self, step: Step) -> bool:
+        """Whether a call was refused for optional parameters alone, which the oracle leaves out."""
+        tool, arguments = self.tools.get(step.name), step.given
+        if step.error != "invalid_arguments" or tool is None:
+            return False
+        used = {name for name, _ in self._right_values(tool)}
+        spare = {p.name for p in tool.params if not p.required and p.name not in used}
+        rest = {name: value for name, value in arguments.items() if name not in spare}
+        allows = validator(tool).is_valid
+        return bool(allows(rest)) and not allows(arguments)
 
     def _right_values(self, tool: Tool | None) -> Iterator[tuple[str, object]]:
         """The arguments that the oracle gives to a tool or its equals, by name."""

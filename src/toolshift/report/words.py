@@ -11,6 +11,8 @@ CAUSES = {
     "wrong_tool": "It called a tool that was never on offer, or that has no part in the task.",
     "bad_arguments": "It passed a wrong argument: one that nothing had shown it, a miscopy, or "
     "another than the task needs.",
+    "filled_option": "It filled an optional parameter that the task does not need, with a value "
+    "that the schema does not allow.",
     "ignored_result": "It had been told the right value, or all that the answer depends on, "
     "and used another.",
     "ignored_update": "It kept to a value, a rule or a request that had been replaced.",

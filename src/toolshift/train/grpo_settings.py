@@ -58,6 +58,10 @@ class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fiel
         headroom: the least and the greatest share of a group's episodes that may pass.
         every_view: where tools change in mid-episode, train on what was said under each list of
             tools, and not under the last one only.
+        max_repeats: an episode ends where the same call has had the same result this often; 0 for
+            no such limit.
+        scenes: numbers of the mix's scenes, of which each step takes the next ones, in shuffled
+            rounds, such as those that `toolshift.train.screen` has chosen; () for all in turn.
     """
 
     groups: int = 8
@@ -75,6 +79,8 @@ class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fiel
     redraw: int = 0
     headroom: tuple[float, float] = (0.0, 1.0)
     every_view: bool = False
+    max_repeats: int = 0
+    scenes: tuple[int, ...] = ()
 
     @property
     def passes(self) -> int:
@@ -135,6 +141,11 @@ def check(settings: GrpoSettings) -> None:
     reward.check(settings.reward)
     _check_batches(settings)
     _check_redraw(settings)
+    _check_scenes(settings)
+    if settings.max_repeats < 0 or settings.max_repeats == 1:
+        raise UsageError(
+            f"max_repeats must be 0 (no limit) or at least 2, not {settings.max_repeats}"
+        )
     if settings.beta and settings.full and settings.adapter:
         raise UsageError(
             "beta above 0 needs the first model as a reference, which full training from an "
@@ -164,6 +175,18 @@ def _check_redraw(settings: GrpoSettings) -> None:
         )
     if settings.redraw and processes() > 1:
         raise UsageError("redraw looks at whole groups, and they are spread over processes here")
+
+
+def _check_scenes(settings: GrpoSettings) -> None:
+    if settings.scenes and settings.redraw:
+        raise UsageError("scenes were chosen beforehand, so none is drawn again: set redraw to 0")
+    if len(set(settings.scenes)) < len(settings.scenes) or min(settings.scenes, default=0) < 0:
+        raise UsageError("scenes are numbers of the mix's scenes, 0 or more, each given once")
+    if settings.scenes and len(settings.scenes) < settings.groups:
+        raise UsageError(
+            f"a step takes {settings.groups} scenes, and {len(settings.scenes)} are given: choose "
+            "from more, or take fewer groups"
+        )
 
 
 def require_vllm() -> None:

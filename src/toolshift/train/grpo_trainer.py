@@ -136,6 +136,8 @@ FLAT = 1e-3
 """Advantages below it are the rounding of a mean, divided by the 1e-4 that TRL adds to a spread."""
 
 Played = tuple[Rollout, Earned]
+Span = tuple[int, int, int]
+"""A sequence: its row, and where it begins and ends there."""
 
 
 class Player:
@@ -287,7 +289,32 @@ def number_of(prompt: str) -> int:
 
 def limits_of(settings: GrpoSettings) -> Limits:
     """How long the rollouts of a run may grow."""
-    return Limits(settings.turn_tokens, settings.episode_tokens, settings.rollout_batch)
+    return Limits(
+        settings.turn_tokens,
+        settings.episode_tokens,
+        settings.rollout_batch,
+        settings.max_repeats,
+    )
+
+
+def in_order(settings: GrpoSettings) -> list[int]:
+    """The numbers of the scenes of a run, in the order in which its steps take them.
+
+    Scenes that were chosen come in rounds, each in an order of its own; none is twice in a step.
+    """
+    wanted = settings.steps * settings.groups
+    if not settings.scenes:
+        return list(range(wanted))
+    taken: list[int] = []
+    turn = 0
+    while len(taken) < wanted:
+        order = list(settings.scenes)
+        seeds.rng(settings.seed, "order of scenes", turn).shuffle(order)
+        begun = taken[len(taken) - len(taken) % settings.groups :]  # of the step that goes on
+        order.sort(key=lambda number, held=frozenset(begun): number in held)  # type: ignore[misc]
+        taken += order
+        turn += 1
+    return taken[:wanted]
 
 
 def sandbox(earned: Sequence[Earned], log_metric: Any, **_: object) -> list[float | None]:
@@ -331,7 +358,7 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
         self._voice: PolicySampler | None = None
         self._heard_at = -1
         self._buffered_inputs: Any = None
-        rows = [prompt_of(number) for number in range(settings.steps * settings.groups)]
+        rows = [prompt_of(number) for number in in_order(settings)]
         with quiet():
             # An experimental feature of TRL, which says so each time: pinned and tested here.
             warnings.filterwarnings("ignore", "You are using 'rollout_func'")
@@ -495,22 +522,22 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
     ) -> list[tuple[Packed, torch.Tensor]]:
         """Rows as the model reads them, and which of the wanted tokens they score.
 
-        A row of several sequences is one row for each. Sequences of the same number are read
-        together: those of a group begin with the same tools, which are then computed once. Over
-        several processes all are read at once, for each has to call the model equally often.
+        A row of several sequences is one row for each. Sequences that begin with the same tools are
+        read together, of whatever group: the tools are then computed once. Over several processes
+        all are read at once, for each has to call the model equally often.
         """
         rows = pack(ids, real, own)
         spans = [
-            (view, row, begin, end)
+            (row, begin, end)
             for row, length in enumerate(real.sum(dim=1).tolist())
-            for view, (begin, end) in enumerate(self._sequences(rows.ids[row, :length]))
+            for begin, end in self._sequences(rows.ids[row, :length])
         ]
-        if len(spans) == len(ids):
-            return [(rows, own)]
         prompts = real[:, : -own.shape[1]].sum(dim=1).tolist()
+        together = _alike(rows, spans) if self._alone else [spans]
+        if len(spans) == len(ids) and len(together) == 1:
+            return [(rows, own)]
         packs = []
-        for number in sorted({view for view, *_ in spans}) if self._alone else (None,):
-            here = [place for view, *place in spans if number in (None, view)]
+        for here in together:
             mask = torch.zeros_like(own)
             for row, begin, end in here:
                 span = slice(max(0, begin - prompts[row]), end - prompts[row])
@@ -529,6 +556,23 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
     def calmer(self) -> str:
         """What may keep the loss a number."""
         return f"{super().calmer()} or raise beta (it is {self.settings.beta:g})"
+
+
+def _alike(rows: Packed, spans: Sequence[Span]) -> list[list[Span]]:
+    """Sequences by their openings: those that share half of one, so their tools, together."""
+    found: list[list[Span]] = []
+    for row, begin, end in spans:
+        wanted = rows.scored[row, begin:end]
+        half = (int(wanted.int().argmax()) if bool(wanted.any()) else end - begin) // 2
+        mine = rows.ids[row, begin : begin + half]
+        for those in found:
+            other, start, stop = those[0]
+            if torch.equal(mine, rows.ids[other, start : min(stop, start + half)]):
+                those.append((row, begin, end))
+                break
+        else:
+            found.append([(row, begin, end)])
+    return found
 
 
 def _round_reference(model: Any, precision: str) -> None:

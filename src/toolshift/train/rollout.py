@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from toolshift.core import seed as seeds
 from toolshift.core.message import Reply, Turn, Usage
 from toolshift.core.scene import Scene
+from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode
 from toolshift.lm.parse_reply import parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
@@ -69,11 +70,14 @@ class Limits:
         episode: tokens after the prompts, under all lists of tools together; an episode that grows
             beyond has failed.
         batch: episodes that are decoded together.
+        repeats: how often the same call may have the same result before an episode ends; 0 for no
+            such limit. While others go on, an episode in a loop keeps a batch nearly empty.
     """
 
     turn: int = 96
     episode: int = 1536
     batch: int = 32
+    repeats: int = 0
 
 
 class View(NamedTuple):
@@ -225,7 +229,7 @@ def roll_out(
     """
     clock = clock or Clock()
     clock.begin()
-    tracks = [_Track(play) for play in plays]
+    tracks = [_Track(play, limits.repeats) for play in plays]
     clock.on("sandbox")
     for track in tracks:
         track.begin(scribe)
@@ -264,9 +268,9 @@ def _one_turn(
 class _Track:
     """One episode on its way, and its sequence of tokens."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, repeats: int) -> None:
         self.play = play
-        self.episode = Episode(play.scene)
+        self.episode = Episode(play.scene, Budget.of(play.scene, repeats))
         self.first = self.episode.observation
         self.views = 0
         self.before = 0  # tokens under earlier lists of tools

@@ -34,6 +34,7 @@ def scratch_of(model: str) -> str:
 
 NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 SFT, GRPO = "toolshift.train.sft:train", "toolshift.train.grpo:train"
+SCREEN = "toolshift.train.screen:screen"
 """What trains, imported when it does (`core.importing.load`): TRL takes seconds to import."""
 
 Precision = Literal["bfloat16", "float32"]

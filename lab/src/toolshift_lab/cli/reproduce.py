@@ -26,6 +26,7 @@ from toolshift_lab.arm import TRAINED_IN, Scale
 from toolshift_lab.endpoints import PICTURE, Endpoints, as_markdown, endpoints_of
 from toolshift_lab.experiments import SCALES, STUDIES, Study, find_scale, find_study
 from toolshift_lab.findings import Findings, find
+from toolshift_lab.outcomes import outcomes_of
 from toolshift_lab.page import page
 from toolshift_lab.planned import (
     PlanFile,
@@ -191,9 +192,9 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     plan = read_plan(options.plan)
     check_fixed(plan, options.plan)
     study, scale = take_up(plan, options.model)
-    world = options.world or plan.world
+    world = options.world or plan.measured_in
     scale = measured_in(scale, world)
-    apart = _apart(options.model, world, plan.world)
+    apart = _apart(options.model, world, plan.measured_in)
     out = options.out or _page_of(plan, options.plan) / apart
     _keep_other_plan(out, plan, scale, options.no_page)
     names = chosen_arms(study, options.arms)
@@ -282,9 +283,10 @@ def _write_plan(
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
         write(out / PICTURE, endpoints_by_arm(told).encode())
     named = ("--plan", str(file)) if file != PLAN_FILE else ()
-    asked = _words(SCALES[everything[0].scale], plan.model, plan.world) if everything else ()
+    asked = _words(SCALES[everything[0].scale], plan.model, plan.measured_in) if everything else ()
     words = command("reproduce", PLANNED, *named, *asked, travels=True)
-    write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())
+    said = f"{page(found, words)}\n{as_markdown(told)}{outcomes_of(plan, told, everything)}"
+    write(out / "README.md", said.encode())
     return told
 
 

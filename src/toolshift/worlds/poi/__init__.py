@@ -6,6 +6,7 @@ Entities live in `Places`; the tools below are the truth, and `tasks` says what 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -76,17 +77,32 @@ class Places:
         return tuple(sorted(self.by_kind))
 
 
-def build(seed: int, size: int, pool: str) -> Places:
-    """Generates places: at most five of a category in a city, names unique in their city."""
+def named(rng: Random, pool: str) -> str:
+    """A name of a place in a pool."""
+    first, second = NAMES[pool]
+    return f"{rng.choice(first)} {rng.choice(second)}"
+
+
+def build(
+    seed: int,
+    size: int,
+    pool: str,
+    named: Callable[[Random, str], str] = named,
+    stems: Mapping[str, tuple[str, ...]] = CITIES,
+) -> Places:
+    """Generates places: at most five of a category in a city, names unique in their city.
+
+    `named` draws the name of a place in a pool, and `stems` has the cities of each.
+    """
     rng = seeds.rng(seed, "poi", pool, size)
     groups = max(1, -(-size // (4 * len(CATEGORIES))))
-    cities = tuple(_city(CITIES[pool], number) for number in range(groups))
+    cities = tuple(_city(stems[pool], number) for number in range(groups))
     world = Places(seeds.derive(seed, "poi", pool, size), cities, {})
     numbers = rng.sample(range(1000, 1000 + 10 * size), size)
     for index, number in enumerate(numbers):
         city = cities[index % groups]
         category = CATEGORIES[index // groups % len(CATEGORIES)]
-        name = _name(rng, pool, city, world.by_name)
+        name = _free_name(rng, pool, city, world.by_name, named)
         place_id = f"PL-{number}"
         world.places[place_id] = _place(rng, place_id, name, city, category)
         world.by_name[name.lower(), city.lower()] = place_id
@@ -99,10 +115,15 @@ def _city(stems: tuple[str, ...], number: int) -> str:
     return stems[place] if lap == 0 else f"{stems[place]} {lap + 1}"
 
 
-def _name(rng: Random, pool: str, city: str, taken: dict[tuple[str, str], str]) -> str:
-    first, second = NAMES[pool]
+def _free_name(
+    rng: Random,
+    pool: str,
+    city: str,
+    taken: dict[tuple[str, str], str],
+    named: Callable[[Random, str], str],
+) -> str:
     while True:
-        name = f"{rng.choice(first)} {rng.choice(second)}"
+        name = named(rng, pool)
         if (name.lower(), city.lower()) not in taken:
             return name
 

@@ -1,0 +1,108 @@
+"""The parts of a rewrite: each is solved by the oracle, and changes what it says it changes."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from toolshift_lab import poi_2, read_shifts  # noqa: F401 - by their names
+
+from toolshift.core.scene import Scene
+from toolshift.core.world import POOLS
+from toolshift.episode.draw import make_scene
+from toolshift.runs.suite import TIERS, read_arms, read_stack
+from toolshift.shifts.registry import compose, find_shift
+from toolshift.worlds.registry import find_world
+
+OURS = (
+    "described_by_data", "retold_description", "other_tools", "surplus_parameter",
+    "padded_description", "varied_options",
+)  # fmt: skip
+LAB = Path(__file__).parents[2] / "lab"
+REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"
+
+
+def clean(pool: str = "test", kind: str = "route", world: str = "poi-2") -> Scene:
+    return make_scene(find_world(world), kind, 1, pool=pool)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("world", ["poi-2", "medical", "retail"])
+def test_the_oracle_solves_a_rewrite_in_every_pool_and_world(pool: str, world: str) -> None:
+    for kind in list(find_world(world).kinds)[:3]:
+        scene = compose(clean(pool, kind, world), read_stack(REWRITE))
+        assert scene.rehearsal[-1].kind == clean(pool, kind, world).rehearsal[-1].kind
+        assert not {t.name for t in scene.tools} & {t.name for t in clean(pool, kind, world).tools}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_description_by_data_keeps_no_sentence_and_tells_tools_apart(pool: str) -> None:
+    before = {tool.origin: tool.description for tool in clean(pool).tools}
+    after = compose(clean(pool), read_stack("described_by_data:3")).tools
+    assert len({tool.description for tool in after}) == len(after)
+    for tool in after:
+        old = re.findall(r"\w+", before[tool.origin].lower())
+        runs = {tuple(old[n : n + 4]) for n in range(len(old) - 3)}
+        new = re.findall(r"\w+", tool.description.lower())
+        assert not runs & {tuple(new[n : n + 4]) for n in range(len(new) - 3)}, tool.description
+
+
+@pytest.mark.parametrize(("severity", "more"), [(1, 4), (2, 8), (3, 12)])
+def test_other_tools_stand_among_ours_in_another_order(severity: int, more: int) -> None:
+    scene = compose(clean(), read_stack(f"other_tools:{severity}"))
+    ours = [tool.name for tool in clean().tools]
+    shown = [tool.name for tool in scene.tools]
+    assert len(shown) == len(ours) + more
+    assert [name for name in shown if name in ours] != ours
+    live, lent = scene.open(), next(tool for tool in scene.tools if not tool.origin)
+    live.tools()
+    assert live.call(lent.name, {param.name: "a" for param in lent.params}).ok
+
+
+def test_schema_noise_is_its_two_parts() -> None:
+    whole = compose(clean(), read_stack("schema_noise:2")).tools
+    parts = compose(clean(), read_stack("surplus_parameter:2+padded_description:2")).tools
+    for one, other in zip(whole, parts, strict=True):
+        assert [p.name for p in one.params] == [p.name for p in other.params]
+        assert len(one.description.split(". ")) == len(other.description.split(". "))
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3])
+def test_so_many_optional_parameters_are_added_to_needed_tools(severity: int) -> None:
+    scene = compose(clean(), read_stack(f"surplus_parameter:{severity}"))
+    needed = {step.name for step in scene.calls}
+    for tool in scene.tools:
+        added = [p for p in tool.params if not p.required]
+        assert len(added) == (severity if tool.name in needed else 0)
+
+
+def test_training_meets_new_options_and_descriptions_each_time() -> None:
+    told, named = set(), set()
+    for draw in range(20):
+        stack = read_stack("retold_description:3+varied_options:2")
+        scene = compose(clean("train"), stack, str(draw))
+        told |= {tool.description for tool in scene.tools}
+        named |= {p.name for tool in scene.tools for p in tool.params if not p.required}
+        spare = {p.name for t in scene.tools for p in t.params if not p.required}
+        assert spare
+        assert not any(spare & set(step.arguments or ()) for step in scene.calls)
+    assert len(told) > 150
+    assert len(named) > 100
+
+
+def test_no_suite_draws_them() -> None:
+    for name in OURS:
+        assert find_shift(name).tier == "none"
+        for chosen in ("all", *TIERS):
+            assert name not in {one.shift for arm in read_arms(chosen) for one in arm.shifts}
+
+
+def test_other_processes_find_them_by_entry_points() -> None:
+    told = tomllib.loads((LAB / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    for group, names in (("toolshift.shifts", OURS), ("toolshift.worlds", ("poi-2",))):
+        for name in names:
+            module, _, attribute = told[group][name].partition(":")
+            assert hasattr(importlib.import_module(module), attribute)
