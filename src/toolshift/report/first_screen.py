@@ -59,7 +59,8 @@ def sentence(agent: AgentReport, name: str = "") -> str:
     scored = [spot for spot in clean if spot.scored]
     if not scored:
         return story.headline(agent, name)
-    text = f"{who} {grid.solved} of {_tasks(len(clean))} as {'it is' if len(clean) == 1 else 'they are'}"
+    are = "it is" if len(clean) == 1 else "they are"
+    text = f"{who} {grid.solved} of {_tasks(len(clean))} as {are}"
     at_times = sum(spot.state == "varies" for spot in scored)
     beside = [f"{at_times} more at times"] * bool(at_times)
     beside += [f"{len(clean) - len(scored)} without a verdict"] * (len(scored) < len(clean))
@@ -212,7 +213,7 @@ def rest_in_words(chosen: tuple[list[str], int, int, int]) -> list[str]:
     if more:
         parts.append(f"{more} more change{'s have' if more > 1 else ' has'} failures")
     if fine:
-        parts.append(f"{fine} change{'s have' if fine > 1 else ' has'} none")
+        parts.append(f"{fine} change{'s have' if fine > 1 else ' has'} no failure")
     if nowhere:
         parts.append(f"{nowhere} change{'s apply' if nowhere > 1 else ' applies'} to no task")
     return parts
@@ -333,8 +334,8 @@ def shown_rows(grids: Sequence[Grid], most: int) -> tuple[list[str], int, int, i
     ]
     fine, nowhere = len(played) - len(bad), len(changes) - len(played)
     placebo = [PLACEBO] * (PLACEBO in rank and rank[PLACEBO][0] < 0)
-    if most >= len(changes):
-        return [*labels[:1], *placebo, *changes], 0, 0, 0
+    if most >= len(played):
+        return [*labels[:1], *placebo, *played], 0, 0, nowhere
     return [*labels[:1], *placebo, *bad[:most]], len(bad[most:]), fine, nowhere
 
 

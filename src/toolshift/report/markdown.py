@@ -118,7 +118,7 @@ def _note(agent: AgentReport) -> str:
     verdict = {
         "breaks": "Breaks under shift",
         "unsure": "Fails more under a shift than clean"
-        + (f": {story.doubts(agent)}" if agent.grid is None else ""),
+        + (f": {doubts}" if (doubts := story.doubts(agent)) else ""),
         "holds": "No significant loss",
         "undefined": f"Undefined: {story.UNDER_HALF}",
     }[story.verdict(agent)]

@@ -127,10 +127,9 @@ def _title(subjects: Sequence[Subject]) -> str:
     doubts = [story.doubts(s.report) for s in subjects if story.verdict(s.report) == "unsure"]
     if doubts and not broken:
         fail = "fails" if len(doubts) == 1 else "fail"
-        return (
-            f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than clean: "
-            f"{', or '.join(dict.fromkeys(doubts))}"
-        )
+        why = ", or ".join(dict.fromkeys(filter(None, doubts)))
+        text = f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than clean"
+        return f"{text}: {why}" if why else text
     if not broken:
         return f"None of {len(subjects)} agents loses accuracy significantly"
     lose = "loses" if broken == 1 else "lose"
