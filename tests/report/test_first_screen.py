@@ -1,4 +1,4 @@
-"""The first screen, by its properties: lines, widths, words, and that it says what the grid says."""
+"""The first screen by its properties: lines, widths, words, and that it says what the grid does."""
 
 from __future__ import annotations
 
