@@ -136,6 +136,7 @@ class PairedScene(msgspec.Struct, frozen=True):
 
     @property
     def scored(self) -> bool:
+        """Whether both verdicts are known."""
         return self.known and self.after is not None and not self.after.grade.void
 
     @property
