@@ -15,8 +15,7 @@ from toolshift.core.files import read_bytes, write
 from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, make_report
-from toolshift.report import first_screen
-from toolshift.report.html import charts, flow, method
+from toolshift.report.html import charts, first_screen, flow, method
 from toolshift.report.html import comparison as versus
 from toolshift.report.html import summary as story
 from toolshift.report.html.episodes import KEEP, Fragment, fragment
