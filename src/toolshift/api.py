@@ -33,6 +33,7 @@ from toolshift.runs.execute import (
     whole_path,
 )
 from toolshift.runs.pool import Executor
+from toolshift.runs.provenance import task_ids_of
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.study import play
 from toolshift.runs.suite import (
@@ -50,17 +51,20 @@ PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers
 class Evaluation(Report, frozen=True):
     """The report of a run: `summary` is its text, `to_dict` its data."""
 
-    def summary(self, width: int = 100, only_distinguishable: bool = False) -> str:
+    def summary(
+        self, width: int = 100, only_distinguishable: bool = False, details: bool = False
+    ) -> str:
         """The report as text, as the terminal shows it.
 
         Args:
             width: characters a line.
-            only_distinguishable: leaves out what is not significant.
+            only_distinguishable: all measures, without what is not significant.
+            details: adds all measures and intervals below the first screen.
 
         Returns:
             Several lines, without codes for colour.
         """
-        return as_text(self, width, only_distinguishable)
+        return as_text(self, width, only_distinguishable, details)
 
 
 def _shown(report: Report) -> Evaluation:
@@ -287,7 +291,8 @@ def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evalu
 
 def report_on(run: Finished) -> Evaluation:
     """The report of a run that was executed, which is written into its folder."""
-    report = _shown(make_report(run.plan, run.store.records(), run.spec.about))
+    named = task_ids_of(run.plan.selection.worlds)
+    report = _shown(make_report(run.plan, run.store.records(), run.spec.about, named))
     if isinstance(run.store, RunFolder):
         save_report(run.store, report)
     return report
@@ -296,12 +301,13 @@ def report_on(run: Finished) -> Evaluation:
 def save_report(folder: RunFolder, report: Report) -> None:
     """Writes `report.json` and `report.txt` into a run folder."""
     folder.write("report.json", msgspec.json.format(JSON.encode(report), indent=2) + b"\n")
-    folder.write("report.txt", as_text(report).encode())
+    folder.write("report.txt", as_text(report, details=True).encode())
 
 
 def report_of(folder: RunFolder) -> Evaluation:
     """The report of a stored run, made again from its episodes."""
-    return _shown(make_report(folder.plan, folder.records(), folder.manifest.agents))
+    about = folder.manifest
+    return _shown(make_report(folder.plan, folder.records(), about.agents, about.task_ids))
 
 
 def attempt(

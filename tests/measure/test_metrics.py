@@ -200,13 +200,13 @@ def test_evaluate_takes_a_plain_function() -> None:
     report = evaluate(gives_up, shifts=["fatal_error"], tasks=4, placebo=False)
     assert report.agent("gives_up").clean.accuracy.estimate == 0
     assert report.agent().clean.prose == 1
-    assert "at floor" in report.summary()
+    assert "at floor" in report.summary(details=True)
     with pytest.raises(UsageError, match="an agent is"):
         evaluate(7)
 
 
 @pytest.mark.parametrize(("failing", "touched"), [(2, 4), (5, 5), (1, 1)])
-def test_a_loss_on_too_few_tasks_is_given_in_counts(failing: int, touched: int) -> None:
+def test_a_loss_on_few_tasks_is_given_in_counts(failing: int, touched: int) -> None:
     arms = Arms(
         rows(CLEAN, (touched, GOOD)) + rows(ERASED, (touched - failing, GOOD), (failing, BAD))
     )
@@ -214,7 +214,7 @@ def test_a_loss_on_too_few_tasks_is_given_in_counts(failing: int, touched: int) 
     said = " ".join(diagnose(clean, None, [row], [row], []))
     which = {1: "the one task", 2: "2 of the 4 tasks", 5: "all 5 tasks"}[failing]
     assert f"Fails {which} that perception touches (memorised name; toolshift trace " in said
-    assert "too few tasks for a significant difference." in said
+    assert "significant difference" not in said, "of so few tasks a loss is a fact"
     assert "No tier" not in said
     nothing = "none: not even a total loss would show (power 80%, level 5%)"
     assert smallest_loss([row]) == nothing

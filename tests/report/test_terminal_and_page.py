@@ -57,7 +57,7 @@ def first_table(page: str) -> str:
 def test_changes_with_voids_as_failures_are_those_of_the_terminal(
     report: Report, page: str
 ) -> None:
-    text, table = as_text(report, 200), first_table(page)
+    text, table = as_text(report, 200, details=True), first_table(page)
     said = [change_all(row) for each in report.agents for row in each.tiers]
     assert any(said)
     for each in filter(None, said):
@@ -72,7 +72,7 @@ def test_clean_accuracy_and_its_bounds_are_those_of_the_terminal(report: Report,
     for each in report.agents:
         row = each.clean
         bounds = "({:.0f}-{:.0f})".format(*(100 * bound for bound in row.bounds))
-        assert (bounds in as_text(report, 200)) == row.void_matters
+        assert (bounds in as_text(report, 200, details=True)) == row.void_matters
         assert (bounds.replace("-", "% to ").replace(")", "%)") in table) == row.void_matters
         assert f"{100 * row.accuracy.estimate:.0f}%" in table
 

@@ -72,6 +72,8 @@ def _run() -> int:
         words = "toolshift --plugin FILE.py COMMAND ..."
         raise UsageError(f"--plugin stands before the command: {words}") from None
     except SystemExit as done:
+        if isinstance(done.__context__, BrokenPipeError):  # click and rich end with 1, a "fail"
+            raise BrokenPipeError from None
         # One that comes from a worker has a cause, and no line of its own.
         place = outside(done) or ("a worker process" if done.__cause__ is not None else "")
         if not place:

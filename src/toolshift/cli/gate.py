@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import click
 
@@ -32,6 +32,7 @@ from toolshift.measure.bundle import check_bundle_name, make_bundle, passed_in
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
     ALPHA,
+    MAX_VOID,
     Family,
     Gate,
     Rules,
@@ -41,6 +42,7 @@ from toolshift.measure.gate import (
     in_points,
     judge,
 )
+from toolshift.measure.nothing_lost import judge_losses, loss_in_words
 from toolshift.measure.sealed import (
     SealedPlan,
     baseline_breaches,
@@ -52,8 +54,8 @@ from toolshift.measure.sealed import (
     seal,
     under_plan,
 )
-from toolshift.report.gate_markdown import gate_markdown
-from toolshift.report.junit import junit
+from toolshift.report.gate_markdown import gate_markdown, losses_markdown
+from toolshift.report.junit import junit, losses_junit
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import SEALED, RunFolder
@@ -68,6 +70,7 @@ class GateOptions:
         agent: which agent of `run`, or the spec of the agent to run.
         margin: points that may be lost; None where the sealed plan says it, and so are `by`,
             `max_void` and `inconclusive`.
+        nothing_lost: nothing that passed may fail, in place of a margin.
         inconclusive: what an inconclusive gate counts as; None has an exit code of its own.
         seal: a file for the sealed plan of what would be run; nothing is run then.
         plan: the file of the sealed plan that is gated under.
@@ -89,6 +92,13 @@ class GateOptions:
     baseline_agent: Annotated[
         str, option(help="Agent of the baseline (default: that of the candidate's name).")
     ] = ""
+    nothing_lost: Annotated[
+        bool,
+        option(
+            help="For small suites, in place of --margin: nothing that passed may fail; with "
+            "trials, nothing that always passed more than chance allows."
+        ),
+    ] = False
     by: Annotated[
         str | None,
         option(
@@ -152,7 +162,17 @@ class GateOptions:
 
 @click.command(
     cls=Sectioned,
-    first=("baseline", "margin", "agent", "out", "inconclusive", "junit", "markdown", "bundle"),
+    first=(
+        "baseline",
+        "margin",
+        "nothing_lost",
+        "agent",
+        "out",
+        "inconclusive",
+        "junit",
+        "markdown",
+        "bundle",
+    ),
 )
 @options_struct(GateOptions)
 def gate(options: GateOptions) -> None:
@@ -161,12 +181,15 @@ def gate(options: GateOptions) -> None:
     \b
     toolshift gate runs/new --baseline runs/main --margin 5
     toolshift gate --agent mymodule:my_agent --baseline runs/main --margin 5 --out runs/new
+    toolshift gate runs/new --baseline runs/main --nothing-lost
     toolshift gate --agent mymodule:my_agent --baseline runs/main --margin 5 --seal plan.json
     toolshift gate --agent mymodule:my_agent --baseline runs/main --plan plan.json --out runs/new
 
     Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 4 not measured (too many
     scenes void or missing, or not the run that was sealed), 2 a usage error.
     """
+    if options.nothing_lost:
+        _gate_losses(options)
     plan = read_plan(options.plan) if options.plan else None
     rules = _rules(options, plan)
     check_rules(rules)
@@ -189,6 +212,40 @@ def gate(options: GateOptions) -> None:
     sys.exit(verdict.exit_code(rules.inconclusive))
 
 
+def _gate_losses(options: GateOptions) -> NoReturn:
+    """Gates by the rule that nothing that passed may fail, and ends."""
+    others = {
+        "--margin": options.margin, "--by": options.by, "--seal": options.seal,
+        "--plan": options.plan, "--early": options.early, "--bundle": options.bundle,
+    }  # fmt: skip
+    for name, value in others.items():
+        if value:
+            raise UsageError(f"{name} is for a gate by margin, and --nothing-lost is one without")
+    max_void = MAX_VOID if options.max_void is None else options.max_void
+    if not 0 <= max_void <= 100:
+        raise UsageError(f"max-void is a percentage from 0 to 100: {max_void:g}")
+    before = RunFolder.read(options.baseline)
+    after = _candidate(before, Rules(1.0), None, options)
+    names = {"baseline_agent": options.baseline_agent}
+    names["candidate_agent"] = _candidate_name(None, options)
+    found = judge_losses(before, after, max_void=max_void, **names)
+    if options.junit:
+        _save(options.junit, losses_junit(found, str(after.path), options.inconclusive or ""))
+    if options.markdown:
+        _save(options.markdown, losses_markdown(found, str(after.path)))
+    if options.as_json:
+        print_json(found)
+    else:
+        say(f"\n{found.baseline} -> {found.candidate}: nothing that passed may fail\n")
+        for scene in found.changed:
+            say(f"  {loss_in_words(scene)}\n    {command('trace', after.path, scene.episode)}")
+        for note in found.notes:
+            console().print(f"\nNote: {note}", style="dim", markup=False)
+        say(f"\nGate {found.sentence}")
+    counted = options.inconclusive if found.verdict == "inconclusive" else None
+    sys.exit({"pass": 0, "fail": 1}[counted] if counted else found.exit_code())
+
+
 def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
     """How the gate decides; a sealed plan says it, and nothing that is given may differ from it."""
     chosen = given(options, Rules)
@@ -207,7 +264,9 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
             )
         return plan.rules
     if options.margin is None:
-        raise UsageError("--margin is needed: points of accuracy that a release may lose")
+        raise UsageError(
+            "--margin is needed: points of accuracy that a release may lose; or --nothing-lost"
+        )
     return Rules(**chosen)
 
 

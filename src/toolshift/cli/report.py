@@ -80,6 +80,7 @@ class ReportOptions:
         agent: only this agent, in detail; "" shows all agents.
         join: the runs are parts of one.
         grouping: the table to print; "" for the usual ones.
+        details: print all measures and intervals below the first screen.
         html: the page; beside the first run where None.
         site: where the page of many runs, or of many days, is written; None writes no page.
         fail_on_loss: end with exit code 1 where an agent is worse on its last day.
@@ -103,6 +104,9 @@ class ReportOptions:
             "severities, kinds or worlds.",
         ),
     ] = ""
+    details: Annotated[
+        bool, option(help="Print all measures and intervals too, below the first screen.")
+    ] = False
     only_distinguishable: Annotated[bool, option(help="Print only what is significant.")] = False
     svg: Annotated[Path | None, option(help="Draw what is printed to this file.")] = None
     html: Annotated[
@@ -149,7 +153,7 @@ class ReportOptions:
 
 @click.command(
     cls=Sectioned,
-    first=("agent", "grouping", "html", "open_", "site", "markdown", "only_distinguishable",
+    first=("agent", "grouping", "html", "open_", "site", "markdown", "details",
            "as_json"),
 )  # fmt: skip
 @options_struct(ReportOptions)
@@ -306,7 +310,15 @@ def _print(folders: Sequence[RunFolder], reports: Sequence[Report], wanted: Repo
     paper = console(record=wanted.svg is not None)
     for folder, report in zip(folders, reports, strict=True):
         run = None if wanted.join else folder.path
-        print_report(report, paper, wanted.only_distinguishable, wanted.agent, wanted.grouping, run)
+        print_report(
+            report,
+            paper,
+            wanted.only_distinguishable,
+            wanted.agent,
+            wanted.grouping,
+            run,
+            wanted.details,
+        )
     if wanted.svg is not None:
         save_svg(paper, wanted.svg)
 

@@ -50,6 +50,7 @@ class RunOptions:
             where None.
         executor: where workers are.
         estimate: say what the run would cost, and run nothing.
+        details: print all measures and intervals below the first screen.
         only_distinguishable: print only what is significant.
         judge: a model that reads endings in prose; "" for the shipped reading.
         otel: emit OpenTelemetry spans, as the `OTEL_*` variables say.
@@ -87,6 +88,9 @@ class RunOptions:
     executor: Where = "process"
     concurrency: Concurrency = None
     estimate: Annotated[bool, option(help="Say what the run would cost, and run nothing.")] = False
+    details: Annotated[
+        bool, option(help="Print all measures and intervals too, below the first screen.")
+    ] = False
     only_distinguishable: Annotated[bool, option(help="Print only what is significant.")] = False
     judge: JudgeModel = ""
     judge_url: JudgeUrl = None
@@ -136,7 +140,9 @@ def run(options: RunOptions) -> None:
         print_json(report)
     else:
         shown = place.path if place.shown == str(place.path) else None
-        print_report(report, console(), options.only_distinguishable, run=shown)
+        print_report(
+            report, console(), options.only_distinguishable, run=shown, details=options.details
+        )
         say(f"\nRun folder: {place.shown}")
     if code := _say_faults(report, place.shown):
         sys.exit(code)

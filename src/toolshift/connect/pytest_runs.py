@@ -18,6 +18,7 @@ import pytest
 
 from toolshift.agents.catalog import contestants, describe
 from toolshift.api import run_spec
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold
 from toolshift.core.names import unknown
@@ -38,6 +39,7 @@ from toolshift.measure.gate import (
     judge,
 )
 from toolshift.measure.metrics import TIER_ORDER, Measures
+from toolshift.measure.nothing_lost import judge_losses, loss_in_words
 from toolshift.measure.report import AgentReport
 from toolshift.runs.cell import Cell
 from toolshift.runs.execute import RunSpec, check_at_once
@@ -163,6 +165,35 @@ class ShiftResult:
             _inconclusive(said, self._asked.inconclusive)
         raise AssertionError(said)
 
+    def assert_nothing_lost(self) -> None:
+        """Fails where a scene that always passed in the baseline fails now, beyond chance.
+
+        It is the rule of `toolshift gate --nothing-lost`, for all scenes of the run, whatever the
+        label of this test; what is inconclusive is treated as in `assert_no_worse`.
+        """
+        __tracebackhide__ = True
+        asked = self._asked
+        if asked.baseline is None:
+            raise UsageError(
+                "there is nothing to compare with: give the marker a baseline=RUN, or pytest "
+                "--toolshift-baseline RUN"
+            )
+        found = judge_losses(
+            RunFolder.read(asked.baseline),
+            self._played.folder,
+            baseline_agent=asked.baseline_agent,
+            max_void=asked.max_void,
+        )
+        if found.verdict == "pass":
+            return
+        lines = [f"{self.agent}: {found.sentence}"]
+        for scene in found.changed:
+            lines.append(f"{loss_in_words(scene)}: {command('trace', self.run, scene.episode)}")
+        said = "\n".join(lines)
+        if found.verdict == "inconclusive":
+            _inconclusive(said, asked.inconclusive)
+        raise AssertionError(said)
+
     def assert_accuracy(self, least: float) -> None:
         """Fails where the agent passes less than a share, by the gate's rule of void episodes.
 
@@ -173,7 +204,8 @@ class ShiftResult:
         """
         __tracebackhide__ = True
         low, high = self.bounds
-        if low >= least:
+        measured = self.measures.void < self.measures.episodes
+        if low >= least and measured:
             return
         said = f"{self!r} is under {least:.0%}\nrun folder: {self.run}"
         if high >= least:
@@ -181,7 +213,7 @@ class ShiftResult:
                 f"{self!r} may be under {least:.0%}: {self.measures.void} void episodes decide\n"
                 f"run folder: {self.run}"
             )
-            if self.measures.void < self.measures.episodes:
+            if measured:
                 _inconclusive(said, self._asked.inconclusive)
         raise AssertionError(said)
 

@@ -19,6 +19,8 @@ from toolshift.measure.statistics import Interval
 
 FLOOR, CEILING = 0.1, 0.95
 """A clean accuracy up to `FLOOR` is at floor; a shifted one from `CEILING` on is at ceiling."""
+MAX_TASKS = 30
+"""So few tasks can be looked at one by one: a loss is shown as a fact, not as an estimate."""
 LONGEST_FAULT = 200
 """The most characters of an agent's error in a sentence."""
 
@@ -126,11 +128,17 @@ def untold_loss(row: Measures, why: str) -> str:
     before = round(100 * (1 - row.clean.estimate))
     trained = f", and {before}% of the same tasks clean" if before else ""
     touched = f"{words(row.label)} touches{f' ({why})' if why else ''}"
-    return f"Fails {which} that {touched}{trained}: {doubt(row)}."
+    doubted = doubt(row)
+    return f"Fails {which} that {touched}{trained}{f': {doubted}' if doubted else ''}."
 
 
 def doubt(row: Measures) -> str:
-    """Why a row's loss is not significant: chance explains it, or the placebo arm does."""
+    """Why a row's loss is not significant: chance explains it, or the placebo arm does.
+
+    Of few tasks a loss is a fact that chance does not explain away, so "" is said of it.
+    """
+    if row.p_value >= ALPHA and row.clean.n <= MAX_TASKS:
+        return ""
     if row.p_value >= ALPHA:
         return "too few tasks for a significant difference"
     return "not significant against the placebo arm"
@@ -230,6 +238,8 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
             return ["At ceiling in every tier: these shifts do not reach its limits."]
         if loss := untold(tiers, shifts):
             return [untold_loss(loss, _main_cause(loss))]
+        if any(map(is_loss, shifts)):
+            return []  # the sentence on the worst shift says it
         return (
             ["No tier differs significantly from clean or from the placebo arm."] if tiers else []
         )

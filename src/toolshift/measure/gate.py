@@ -127,7 +127,7 @@ class Gate(msgspec.Struct, frozen=True):
         return {"pass": 0, "fail": 1, "inconclusive": 3, "error": 4}[verdict]
 
 
-class _Scene(msgspec.Struct, frozen=True):
+class PairedScene(msgspec.Struct, frozen=True):
     """A scene that both runs planned, and what became of it."""
 
     cell: Cell
@@ -136,6 +136,7 @@ class _Scene(msgspec.Struct, frozen=True):
 
     @property
     def scored(self) -> bool:
+        """Whether both verdicts are known."""
         return self.known and self.after is not None and not self.after.grade.void
 
     @property
@@ -155,9 +156,9 @@ def judge(
     """Gates a run against a baseline."""
     check_rules(rules)
     same_shifts(baseline, candidate)
-    first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
+    first, second = agent_names(baseline, candidate, baseline_agent, candidate_agent)
     planned = {cell.id for cell in candidate.plan.cells}
-    every = _paired(baseline, candidate, first, second)
+    every = paired(baseline, candidate, first, second)
     scenes = [scene for scene in every if scene.cell.id in planned]
     if not scenes:
         raise UsageError(
@@ -196,18 +197,18 @@ def certain_to_fail(
     That is so where a family fails even with all of them passed. A run that is stopped then has the
     verdict of the whole run, so the rates of error are those of the whole (curtailed sampling).
     """
-    first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
-    every = _paired(baseline, candidate, first, second)
+    first, second = agent_names(baseline, candidate, baseline_agent, candidate_agent)
+    every = paired(baseline, candidate, first, second)
     groups = _grouped(every, GROUPINGS[rules.by]).values()
     return any(_fails_at_best(scenes, rules.margin) for scenes in groups)
 
 
-def _fails_at_best(scenes: list[_Scene], margin: float) -> bool:
+def _fails_at_best(scenes: list[PairedScene], margin: float) -> bool:
     before, after = _task_means([scene for scene in scenes if scene.known], void=1.0)
     return bool(before.size) and change_interval(after - before).high < -margin / 100
 
 
-def _names(
+def agent_names(
     baseline: RunFolder, candidate: RunFolder, baseline_agent: str, candidate_agent: str
 ) -> tuple[str, str]:
     """The two agents that are compared: the baseline's and the candidate's."""
@@ -216,10 +217,12 @@ def _names(
     return find_agent(baseline, baseline_agent or (second if second in names else "")), second
 
 
-def _paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) -> list[_Scene]:
+def paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) -> list[PairedScene]:
     """The baseline's scenes, with what became of them in both runs."""
     before, after = by_cell(baseline, first), by_cell(candidate, second)
-    return [_Scene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells]
+    return [
+        PairedScene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells
+    ]
 
 
 def check_rules(rules: Rules) -> None:
@@ -238,7 +241,7 @@ def check_rules(rules: Rules) -> None:
         raise UsageError(unknown("grouping", by, GROUPINGS))
 
 
-def _families(every: list[_Scene], planned: set[str], rules: Rules) -> list[Family]:
+def _families(every: list[PairedScene], planned: set[str], rules: Rules) -> list[Family]:
     """Clean, the groups and overall, in this order.
 
     A group of which the candidate's plan has nothing is there as well, so that nothing is passed
@@ -252,7 +255,7 @@ def _families(every: list[_Scene], planned: set[str], rules: Rules) -> list[Fami
     ]
 
 
-def _grouped(every: list[_Scene], key: Callable[[Cell], str]) -> dict[str, list[_Scene]]:
+def _grouped(every: list[PairedScene], key: Callable[[Cell], str]) -> dict[str, list[PairedScene]]:
     """Scenes by family: clean, the groups and overall."""
     clean = [scene for scene in every if not scene.cell.shifts]
     shifted = [scene for scene in every if scene.cell.shifts and not is_placebo(scene.cell)]
@@ -260,8 +263,10 @@ def _grouped(every: list[_Scene], key: Callable[[Cell], str]) -> dict[str, list[
     return {CLEAN: clean, **kept, OVERALL: every}
 
 
-def _groups(scenes: Iterable[_Scene], key: Callable[[Cell], str]) -> dict[str, list[_Scene]]:
-    groups: dict[str, list[_Scene]] = defaultdict(list)
+def _groups(
+    scenes: Iterable[PairedScene], key: Callable[[Cell], str]
+) -> dict[str, list[PairedScene]]:
+    groups: dict[str, list[PairedScene]] = defaultdict(list)
     for scene in scenes:
         groups[key(scene.cell)].append(scene)
     known = [label for label in TIER_ORDER if label in groups]
@@ -269,14 +274,14 @@ def _groups(scenes: Iterable[_Scene], key: Callable[[Cell], str]) -> dict[str, l
 
 
 def _table(
-    scenes: list[_Scene], key: Callable[[Cell], str], rules: Rules, gated: bool
+    scenes: list[PairedScene], key: Callable[[Cell], str], rules: Rules, gated: bool
 ) -> list[Family]:
     return [
         _family(label, rows, rules, gated=gated) for label, rows in _groups(scenes, key).items()
     ]
 
 
-def _family(label: str, scenes: list[_Scene], rules: Rules, gated: bool) -> Family:
+def _family(label: str, scenes: list[PairedScene], rules: Rules, gated: bool) -> Family:
     scored = [scene for scene in scenes if scene.scored]
     known = [scene for scene in scenes if scene.known]
     baseline, candidate = _task_means(scored)
@@ -313,7 +318,7 @@ def _family(label: str, scenes: list[_Scene], rules: Rules, gated: bool) -> Fami
     return msgspec.structs.replace(family, sentence=_say(family, why, rules))
 
 
-def _task_means(scenes: Iterable[_Scene], void: float = 0.0) -> tuple[Floats, Floats]:
+def _task_means(scenes: Iterable[PairedScene], void: float = 0.0) -> tuple[Floats, Floats]:
     """Mean passes of each task in both runs, each of shape (tasks,)."""
     before: dict[str, list[float]] = defaultdict(list)
     after: dict[str, list[float]] = defaultdict(list)

@@ -14,6 +14,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
+from toolshift.measure.grid import Grid, make_grid, task_names
 from toolshift.measure.metrics import (
     NOTHING,
     TIER_ORDER,
@@ -79,6 +80,7 @@ class AgentReport(msgspec.Struct, frozen=True):
         crashed: the episodes that its own code ended; None where there is none.
         judged: what a judge read of its prose; None where none was asked.
         unread: its replies that look like a tool call that was not read; None where there is none.
+        grid: what became of each task under each change; None where the tasks are many.
     """
 
     name: str
@@ -106,6 +108,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     crashed: Crashes | None = None
     judged: Judged | None = None
     unread: UnreadCalls | None = None
+    grid: Grid | None = None
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -217,8 +220,13 @@ class Report(msgspec.Struct, frozen=True):
         return data
 
 
-def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str, Any]]) -> Report:
-    """Measures a run."""
+def make_report(
+    plan: Plan,
+    records: Iterable[Record],
+    agents: Sequence[dict[str, Any]],
+    task_ids: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> Report:
+    """Measures a run; `task_ids` is what users call their tasks, as in its manifest."""
     scenes = Scenes(plan.cells)
     places = {cell.id: place for place, cell in enumerate(scenes.cells)}
     episodes: dict[str, Episodes] = defaultdict(lambda: Episodes(scenes))
@@ -226,8 +234,9 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
         place = places.get(record.cell)
         if place is not None:
             episodes[record.agent].add(place, Scored.of(record, scenes.cells[place]))
+    tasks = task_names(plan, task_ids or {})
     reports = [
-        _about(about, episodes[name], len(places))
+        _about(about, episodes[name], len(places), make_grid(plan, tasks, episodes[name]))
         for about in agents
         if (name := str(about["name"])) in episodes
     ]
@@ -247,7 +256,9 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
     )
 
 
-def _about(about: dict[str, Any], episodes: Episodes, planned: int) -> AgentReport:
+def _about(
+    about: dict[str, Any], episodes: Episodes, planned: int, grid: Grid | None
+) -> AgentReport:
     arms = Arms(episodes)
     rows = arms.rows
     clean = arms.measure("clean", arms.clean)
@@ -285,6 +296,7 @@ def _about(about: dict[str, Any], episodes: Episodes, planned: int) -> AgentRepo
         crashed=crashed,
         judged=_judged(episodes.judges),
         unread=_unread(rows, episodes.unread),
+        grid=grid,
     )
 
 

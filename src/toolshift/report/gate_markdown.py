@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from toolshift.core.command_line import command
 from toolshift.core.text import one_line
 from toolshift.measure.gate import Family, Gate, in_percent, in_points
+from toolshift.measure.nothing_lost import NothingLost, loss_in_words
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!&$@-])")
 COLUMNS = ("", "verdict", "tasks", "scenes", "baseline", "candidate", "change", "lost", "gained")
@@ -41,6 +42,25 @@ def gate_markdown(gate: Gate, run: str = "") -> str:
     parts.append(
         f"Changes in points with {gate.confidence:.0%} limits; every task weighs the same."
     )
+    return "\n\n".join(parts) + "\n"
+
+
+def losses_markdown(found: NothingLost, run: str) -> str:
+    """The verdict, and each scene that fails now with its cause and command."""
+    parts = [
+        f"## ToolShift gate: {found.verdict}",
+        f"{_plain(found.candidate)} against {_plain(found.baseline)}: nothing that passed may fail",
+        _plain(found.sentence),
+    ]
+    if found.changed:
+        parts.append(
+            "\n".join(
+                f"- {_plain(loss_in_words(scene))} "
+                f"(`{_code(command('trace', run, scene.episode))}`)"
+                for scene in found.changed
+            )
+        )
+    parts += [f"Note: {_plain(note)}" for note in found.notes]
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree as Tree
 
+from toolshift.core.command_line import command
 from toolshift.core.text import visible
 from toolshift.measure.gate import Family, Gate, Inconclusive
+from toolshift.measure.nothing_lost import NothingLost, loss_in_words
 
 PLAN = "plan"
 
@@ -48,6 +50,36 @@ def suite_xml(
         Tree.SubElement(listed, "property", {"name": key, "value": legal(value)})
     suite.extend(cases)
     Tree.SubElement(suite, "system-out").text = legal(text)
+    Tree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + Tree.tostring(suites, "unicode") + "\n"
+
+
+def losses_junit(found: NothingLost, run: str, inconclusive: Inconclusive = "") -> str:
+    """A test case for each scene that fails now, with its cause and command, and one for all."""
+    suite = Tree.Element("testsuite")
+    for scene in found.changed:
+        about = {"classname": "toolshift.nothing_lost", "time": "0"}
+        case = Tree.SubElement(
+            suite, "testcase", {**about, "name": _legal(f"{scene.task} under {scene.shifts}")}
+        )
+        said = f"{loss_in_words(scene)}. {command('trace', run, scene.episode)}"
+        tag = "failure" if scene.lost else "skipped"
+        Tree.SubElement(case, tag, {"message": _legal(said)})
+    whole = {"classname": "toolshift.nothing_lost", "name": "all scenes", "time": "0"}
+    case = Tree.SubElement(suite, "testcase", whole)
+    verdict = found.verdict
+    if verdict == "inconclusive" and inconclusive:
+        verdict = inconclusive
+    tags: dict[str, str] = {"fail": "failure", "error": "error", "inconclusive": "skipped"}
+    if verdict in tags:
+        Tree.SubElement(case, tags[verdict], {"message": _legal(found.sentence)})
+    counts = {"tests": str(len(suite)), "time": "0"}
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        counts[name] = str(sum(case.find(tag) is not None for case in suite))
+    name = _legal(f"toolshift gate: {found.candidate} against {found.baseline}")
+    suite.attrib.update({"name": name, **counts})
+    suites = Tree.Element("testsuites", {"name": "toolshift gate", **counts})
+    suites.append(suite)
     Tree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + Tree.tostring(suites, "unicode") + "\n"
 

@@ -9,6 +9,7 @@ from toolshift.measure.diagnosis import bounds_of, percent, points, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.statistics import Interval
+from toolshift.report.html import first_screen
 from toolshift.report.html import summary as story
 from toolshift.report.html.figures import LONGEST, share, shown
 from toolshift.report.words import marks_of
@@ -32,8 +33,49 @@ def _run(report: Report) -> str:
     head = f"## ToolShift: {plain(report.suite)} ({plain(', '.join(report.worlds))})"
     if not report.agents:
         return f"{head}\n\nNo episode has been run."
-    agents = [_agent(agent, len(report.agents) > 1) for agent in report.agents]
-    return "\n\n".join([head, *agents, _foot(report)])
+    several = len(report.agents) > 1
+    agents = [_agent(agent, several) for agent in report.agents]
+    if any(agent.grid is None for agent in report.agents):
+        return "\n\n".join([head, *agents, _foot(report)])
+    facts = [_facts(agent, several) for agent in report.agents]
+    below = "\n\n".join([*agents, _foot(report)])
+    below = f"<details><summary>All measures, with intervals</summary>\n\n{below}\n\n</details>"
+    return "\n\n".join([head, *facts, _what_to_do(report), below])
+
+
+def _facts(agent: AgentReport, several: bool) -> str:
+    """The sentence and the grid of an agent of a small suite."""
+    grid = agent.grid
+    assert grid is not None
+    letters = first_screen.key_of_causes([grid])
+    chosen = first_screen.shown_rows([grid], 40)
+    said = first_screen.sentence(agent, agent.name if several else "")
+    lines = [f"**{plain(said, 4000)}**", ""]
+    lines.append(f"| | {' | '.join(map(plain, grid.tasks))} |")
+    lines.append("|---|" + "---|" * len(grid.tasks))
+    for row in grid.rows:
+        if row.label in chosen[0]:
+            marks = [first_screen.mark(spot, letters) for spot in row.spots]
+            bold = [f"**{m}**" if s.state in ("fails", "varies") else m
+                    for m, s in zip(marks, row.spots, strict=True)]  # fmt: skip
+            lines.append(f"| {plain(first_screen.row_words(row.label))} | {' | '.join(bold)} |")
+    keys = [f"{letter} fails: {story.cause_in_words(cause)}" for cause, letter in letters.items()
+            if letter != first_screen.OTHER]  # fmt: skip
+    if len(keys) < len(letters):
+        keys.append(f"{first_screen.OTHER} fails: another cause")
+    keys += first_screen.marks_in_words([grid], chosen[0]) + first_screen.rest_in_words(chosen)
+    return "\n".join([*lines, "", plain("; ".join(keys), 4000)]).rstrip()
+
+
+def _what_to_do(report: Report) -> str:
+    lines = []
+    if mend := first_screen.first_to_mend(report.agents):
+        who = f"{plain(mend.agent)}: " if len(report.agents) > 1 else ""
+        see = f" (`toolshift trace RUN {shown(mend.episode, 40)}`)" if mend.episode else ""
+        lines.append(f"- First to mend: {who}{plain(mend.todo or mend.what)}{see}.")
+    sure = " ".join(first_screen.how_sure(report, report.agents))
+    lines.append(f"- How sure: {plain(sure, 4000)}")
+    return "\n".join(lines)
 
 
 def _agent(agent: AgentReport, several: bool) -> str:
@@ -75,7 +117,8 @@ def _note(agent: AgentReport) -> str:
     """What a gate goes by: the verdict, and how sure it is."""
     verdict = {
         "breaks": "Breaks under shift",
-        "unsure": f"Fails more under a shift than clean: {story.doubts(agent)}",
+        "unsure": "Fails more under a shift than clean"
+        + (f": {doubts}" if (doubts := story.doubts(agent)) else ""),
         "holds": "No significant loss",
         "undefined": f"Undefined: {story.UNDER_HALF}",
     }[story.verdict(agent)]

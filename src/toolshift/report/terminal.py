@@ -19,6 +19,7 @@ from toolshift.core.text import visible
 from toolshift.measure.diagnosis import bounds_of, drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, Skipped, draws_entities
+from toolshift.report.html.first_screen import first_screen
 from toolshift.report.tables import (
     BEHAVIOUR,
     behaviour_table,
@@ -30,12 +31,7 @@ from toolshift.report.tables import (
     row_of,
     shift_table,
 )
-from toolshift.report.words import (
-    judged_in_words,
-    marks_of,
-    unclear_in_words,
-    unread_in_words,
-)
+from toolshift.report.words import judged_in_words, marks_of, unclear_in_words
 
 MAX_DETAILED = 3
 LEGEND = (
@@ -50,10 +46,12 @@ LEGEND = (
 NOT_SIGNIFICANT = " n.s.: not significant."
 
 
-def as_text(report: Report, width: int = 100, only_distinguishable: bool = False) -> str:
-    """The report as plain text."""
+def as_text(
+    report: Report, width: int = 100, only_distinguishable: bool = False, details: bool = False
+) -> str:
+    """The report as plain text: the first screen, and all measures if `details`."""
     console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
-    print_report(report, console, only_distinguishable)
+    print_report(report, console, only_distinguishable, details=details)
     file = console.file
     assert isinstance(file, StringIO)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
@@ -66,17 +64,24 @@ def print_report(
     agent: str = "",
     grouping: str = "",
     run: Path | None = None,
+    details: bool = False,
 ) -> None:
-    """Prints a report."""
+    """Prints the first screen; all measures too, if asked for or if a choice is of them."""
     agents = [report.agent(agent)] if agent else report.agents
-    console.print(_headline(report))
-    for line in left_out(report):
-        console.print(Text(visible(line)))
-    for each in agents:
-        _print_open(each, console, run)
+    details = details or only_distinguishable or bool(agent) or bool(grouping)
     if not agents:
+        console.print(_headline(report))
+        _print_left_out(report, console)
         console.print("No episode has been run.")
         return
+    console.print()
+    for line in first_screen(report, agents, console.width, run, details):
+        console.print(line, soft_wrap=True)
+    _print_unclear(agents, console, run)
+    _print_left_out(report, console, details)
+    if not details:
+        return
+    console.print(_headline(report))
     console.print(_tier_table(agents, only_distinguishable))
     console.print(Text(LEGEND + NOT_SIGNIFICANT * only_distinguishable, style="dim"))
     for agent_report in agents:
@@ -106,11 +111,18 @@ def print_report(
     console.print(_footer(report, agents))
 
 
-def _print_open(each: AgentReport, console: Console, run: Path | None) -> None:
-    """Prints what of an agent was not read, and which answers are unclear."""
-    unread = unread_in_words(each.unread) if each.unread else ""
-    for said in filter(None, (unread, unclear_in_words(each.everything))):
-        console.print(Text(visible(f"{each.name}: {_of_run(said, run)}.")))
+def _print_unclear(agents: Sequence[AgentReport], console: Console, run: Path | None) -> None:
+    """Prints how many answers of each agent are unclear."""
+    for agent in agents:
+        if text := unclear_in_words(agent.everything):
+            console.print(Text(visible(f"{agent.name}: {_of_run(text, run)}.")))
+
+
+def _print_left_out(report: Report, console: Console, details: bool = True) -> None:
+    """What was not run; in short, what is broken alone, since the grid shows what does not fit."""
+    for line in left_out(report):
+        if details or line.startswith("Broken"):
+            console.print(Text(visible(line)))
 
 
 def _headline(report: Report) -> str:

@@ -33,11 +33,11 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
         agents=agents,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         plugins=used_plugins(plan.versions, plan.selection.worlds),
-        task_ids=_task_ids(plan.selection.worlds),
+        task_ids=task_ids_of(plan.selection.worlds),
     )
 
 
-def _task_ids(worlds: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+def task_ids_of(worlds: Iterable[str]) -> dict[str, dict[str, list[str]]]:
     """The names that users gave their tasks, by world and kind; of worlds that have such."""
     named = {world: find_world(world).task_ids for world in worlds}
     return {

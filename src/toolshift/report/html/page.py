@@ -15,7 +15,7 @@ from toolshift.core.files import read_bytes, write
 from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, make_report
-from toolshift.report.html import charts, flow, method
+from toolshift.report.html import charts, first_screen, flow, method
 from toolshift.report.html import comparison as versus
 from toolshift.report.html import summary as story
 from toolshift.report.html.episodes import KEEP, Fragment, fragment
@@ -60,7 +60,8 @@ def make_page(
     step = _counter(folders, watch)
     kept = [step(f if isinstance(f, Kept) else Kept(f)) for f in folders]
     made = [step(report) for report in reports] or [
-        step(make_report(run.plan, run.records(), run.manifest.agents)) for run in kept
+        step(make_report(run.plan, run.records(), run.manifest.agents, run.manifest.task_ids))
+        for run in kept
     ]
     subjects = subjects_of(kept, made)
     if not subjects:
@@ -71,6 +72,7 @@ def make_page(
         "runs": [_run(run, report) for run, report in zip(kept, made, strict=True)],
         "subjects": subjects,
         "tier_names": _tier_names(subjects),
+        "small": all(subject.report.grid is not None for subject in subjects),
         "title": _title(subjects),
         "versus": versus.contests(subjects, kept, step),
         "episodes": episodes,
@@ -115,6 +117,8 @@ def _tier_names(subjects: Sequence[Subject]) -> list[str]:
 
 def _title(subjects: Sequence[Subject]) -> str:
     """The headline of the page."""
+    if all(subject.report.grid is not None for subject in subjects):
+        return first_screen.headline([subject.report for subject in subjects])
     if len(subjects) == 1:
         return story.headline(subjects[0].report)
     verdicts = [story.verdict(subject.report) for subject in subjects]
@@ -122,10 +126,9 @@ def _title(subjects: Sequence[Subject]) -> str:
     doubts = [story.doubts(s.report) for s in subjects if story.verdict(s.report) == "unsure"]
     if doubts and not broken:
         fail = "fails" if len(doubts) == 1 else "fail"
-        return (
-            f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than clean: "
-            f"{', or '.join(dict.fromkeys(doubts))}"
-        )
+        why = ", or ".join(dict.fromkeys(filter(None, doubts)))
+        text = f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than clean"
+        return f"{text}: {why}" if why else text
     if not broken:
         return f"None of {len(subjects)} agents loses accuracy significantly"
     lose = "loses" if broken == 1 else "lose"
@@ -189,6 +192,7 @@ def environment() -> Environment:
     made.globals.update(
         figure=figure,
         story=story,
+        first=first_screen,
         is_loss=is_loss,
         versus_=versus,
         flow=flow,
@@ -196,6 +200,7 @@ def environment() -> Environment:
         has_doses=charts.has_doses,
     )
     made.filters.update(foreign=foreign, shown=shown, words=words, seconds=seconds)
+    made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     return made
 
 

@@ -92,8 +92,13 @@ def why(row: Measures) -> str:
     if main is None:
         return ""
     cause, count, failures = main
-    clause = phrases()["causes"].get(cause, f"the commonest cause is {shown(words(cause))}")
+    clause = cause_in_words(cause)
     return clause if 2 * count >= failures else f"most often, {clause}"
+
+
+def cause_in_words(cause: str) -> str:
+    """A cause as a clause: "it calls names that no longer exist"."""
+    return phrases()["causes"].get(cause, f"the commonest cause is {shown(words(cause))}")
 
 
 def next_step(row: Measures) -> str:
@@ -104,15 +109,25 @@ def next_step(row: Measures) -> str:
 
 def when(row: Measures) -> str:
     """A shift or tier as a clause: "tools are renamed"."""
+    return in_words(row.label)
+
+
+def in_words(label: str) -> str:
+    """The label of a shift or tier as a clause."""
     known = phrases()
     for table in ("tiers", "shifts"):
-        if without_versions(row.label) in known[table]:
-            return known[table][without_versions(row.label)]
-    names = [split_version(name)[0] for name in row.label.split("+")]
+        if without_versions(label) in known[table]:
+            return known[table][without_versions(label)]
+    names = [split_version(name)[0] for name in label.split("+")]
     parts = [known["shifts"].get(name, shown(words(name))) for name in names]
     if len(parts) > 1:
         return " and ".join(parts)
     return f"{parts[0]} is applied"
+
+
+def ability(tier: str) -> str:
+    """What a tier asks of an agent: "reads what is in front of it"; "" for another group."""
+    return phrases()["abilities"].get(tier, "")
 
 
 def sureness(agent: AgentReport) -> list[tuple[str, str]]:

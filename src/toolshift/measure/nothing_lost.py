@@ -1,0 +1,244 @@
+"""The gate of small suites: nothing that passed may fail.
+
+With one trial of each scene this is a fact: what passed in the baseline and fails in the candidate
+is lost. Where scenes have several trials the agent may vary, so a scene that always passed is lost
+only if it fails more often than chance allows: one-sided Fisher's exact test of its trials, at 5%
+over all scenes together by Tarone's method (Biometrics 46:515, 1990). That method divides 5% by the
+number of scenes whose failures are many enough to be significant at all, which the margins alone
+decide; so the chance that an agent that has not changed fails is 5% at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import comb
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.measure.compare import same_shifts, version_notes
+from toolshift.measure.gate import MAX_VOID, PairedScene, agent_names, paired
+from toolshift.measure.gating import Verdict
+from toolshift.measure.metrics import is_placebo
+from toolshift.runs.run_folder import RunFolder
+
+LEVEL = Fraction(1, 20)
+EXIT_CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "error": 4}
+
+
+class ChangedScene(msgspec.Struct, frozen=True):
+    """A scene that always passed in the baseline, and does not now.
+
+    Attributes:
+        task: its name; `shifts` the stack, "clean" for the task as it is.
+        before: scored trials of the baseline, which all passed; `after` those of the candidate.
+        failed: of `after`.
+        p_value: of so many failures by chance; 0 where one trial each makes it a fact.
+        lost: beyond chance; else the scene does not count against the candidate.
+        cause: the commonest root cause of the failures.
+        episode: of the candidate, to open.
+    """
+
+    task: str
+    shifts: str
+    before: int
+    after: int
+    failed: int
+    p_value: float
+    lost: bool
+    cause: str
+    episode: str
+
+
+class NothingLost(msgspec.Struct, frozen=True):
+    """Whether anything that passed fails now.
+
+    Attributes:
+        scenes: that always passed in the baseline; only these can be lost.
+        unscored: of these, without a verdict on the candidate.
+        changed: the scenes that fail now, those that are lost first.
+    """
+
+    verdict: Verdict
+    sentence: str
+    baseline: str
+    candidate: str
+    scenes: int
+    unscored: int
+    changed: list[ChangedScene]
+    notes: list[str]
+
+    @property
+    def lost(self) -> list[ChangedScene]:
+        """What fails the gate."""
+        return [scene for scene in self.changed if scene.lost]
+
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 3 inconclusive, 4 error."""
+        return EXIT_CODES[self.verdict]
+
+
+def fisher_p_value(before: int, failed_before: int, after: int, failed: int) -> Fraction:
+    """The chance of so many failures in the second group, or more, where both groups are alike.
+
+    Fisher's exact test, one-sided: given the failures of both groups together, those of the second
+    are hypergeometric.
+
+    Args:
+        before: trials of the first group.
+        failed_before: failures in it.
+        after: trials of the second group.
+        failed: failures in it.
+
+    Returns:
+        From 0 to 1, exactly.
+    """
+    total = failed_before + failed
+    ways = sum(
+        comb(after, more) * comb(before, total - more)
+        for more in range(failed, min(after, total) + 1)
+    )
+    return Fraction(ways, comb(before + after, total))
+
+
+def tarone_threshold(least: Iterable[Fraction], level: Fraction = LEVEL) -> Fraction:
+    """The level for each of several discrete tests that keeps all of them at `level` together.
+
+    Tarone (1990): the smallest k such that at most k tests could have a p value of `level` / k.
+
+    Args:
+        least: of each test the smallest p value that its margins allow.
+        level: the chance of any false rejection.
+
+    Returns:
+        `level` / k.
+    """
+    possible = list(least)
+    divisor = 1
+    while sum(value <= level / divisor for value in possible) > divisor:
+        divisor += 1
+    return level / divisor
+
+
+def judge_losses(
+    baseline: RunFolder,
+    candidate: RunFolder,
+    *,
+    baseline_agent: str = "",
+    candidate_agent: str = "",
+    max_void: float = MAX_VOID,
+) -> NothingLost:
+    """Gates a run by the rule that nothing that passed may fail."""
+    same_shifts(baseline, candidate)
+    first, second = agent_names(baseline, candidate, baseline_agent, candidate_agent)
+    scenes: dict[tuple[str, str], list[PairedScene]] = defaultdict(list)
+    for one in paired(baseline, candidate, first, second):
+        if not is_placebo(one.cell):
+            scenes[one.cell.lineage, one.cell.stack].append(one)
+    if not any(scene.after is not None for group in scenes.values() for scene in group):
+        raise UsageError(
+            f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
+            "`toolshift gate --agent`, which takes the baseline's plan"
+        )
+    always, unscored, changed = _changed(baseline, list(scenes.values()))
+    changed.sort(key=lambda scene: not scene.lost)
+    verdict, sentence = _verdict(always, unscored, changed, max_void)
+    notes = version_notes(baseline, candidate)
+    return NothingLost(verdict, sentence, first, second, always, unscored, changed, notes)
+
+
+def _changed(
+    baseline: RunFolder, groups: Sequence[Sequence[PairedScene]]
+) -> tuple[int, int, list[ChangedScene]]:
+    """How many scenes always passed, how many of these have no verdict, and those that fail."""
+    tables = [_table(group) for group in groups]
+    scored = [table for table in tables if table[0] and table[2]]
+    threshold = tarone_threshold(_least(*table) for table in scored)
+    always = unscored = 0
+    changed = []
+    for group, table in zip(groups, tables, strict=True):
+        before, failed_before, after, failed = table
+        if not before or failed_before:
+            continue
+        always += 1
+        unscored += not after
+        if failed:
+            fact = before == after == 1
+            chance = Fraction(0) if fact else fisher_p_value(*table)
+            changed.append(_described(baseline, group, table, chance, chance <= threshold))
+    return always, unscored, changed
+
+
+def _table(group: Sequence[PairedScene]) -> tuple[int, int, int, int]:
+    """Scored trials and failures before, and after."""
+    before = [one.before.grade.passed for one in group if one.before and one.known]
+    after = [one.after.grade.passed for one in group if one.after and not one.after.grade.void]
+    return len(before), before.count(False), len(after), after.count(False)
+
+
+def _least(before: int, failed_before: int, after: int, failed: int) -> Fraction:
+    """The smallest p value that the margins of a table allow: most failures in the candidate."""
+    total = failed_before + failed
+    most = min(after, total)
+    return fisher_p_value(before, total - most, after, most)
+
+
+def _described(
+    baseline: RunFolder,
+    group: Sequence[PairedScene],
+    table: tuple[int, int, int, int],
+    chance: Fraction,
+    lost: bool,
+) -> ChangedScene:
+    cell = group[0].cell
+    failures = [o.after for o in group if o.after and not o.after.grade.void | o.after.grade.passed]
+    cause = Counter(record.grade.cause for record in failures).most_common(1)[0][0]
+    example = next(record for record in failures if record.grade.cause == cause)
+    task = baseline.task_id(cell) or f"{cell.world}/{cell.kind}/{cell.index}"
+    stack = cell.stack or "clean"
+    before, _, after, failed = table
+    return ChangedScene(
+        task, stack, before, after, failed, float(chance), lost, cause, example.episode
+    )
+
+
+def _verdict(
+    always: int, unscored: int, changed: Sequence[ChangedScene], max_void: float
+) -> tuple[Verdict, str]:
+    lost = [scene for scene in changed if scene.lost]
+    if lost:
+        return "fail", f"fail: {len(lost)} of {always} scenes that always passed are lost"
+    if not always:
+        return "error", "error: no scene passed in the baseline, so nothing can be lost"
+    if 100 * unscored > max_void * always:
+        return "error", (
+            f"error: {unscored} of {always} scenes that passed have no verdict now, more than "
+            f"{max_void:g}%: mend what failed and run it again"
+        )
+    if unscored:
+        return "inconclusive", (
+            f"inconclusive: {unscored} of {always} scenes that passed have no verdict now: run it "
+            "again"
+        )
+    never = [scene for scene in changed if scene.failed == scene.after]
+    if never:
+        return "inconclusive", (
+            f"inconclusive: {len(never)} of {always} scenes that always passed never pass now, and "
+            "so few trials cannot show that it is not chance: take --trials 5 for the baseline"
+        )
+    if changed:
+        return "pass", (
+            f"pass: {len(changed)} of {always} scenes that always passed fail at times now, which "
+            "chance explains"
+        )
+    return "pass", f"pass: all {always} scenes that passed still pass"
+
+
+def loss_in_words(scene: ChangedScene) -> str:
+    """A scene that fails now, as a sentence without its end."""
+    times = f" {scene.failed} of {scene.after} times" if scene.after > 1 else ""
+    chance = "" if scene.lost else " (which chance explains)"
+    cause = scene.cause.replace("_", " ")
+    return f"{scene.task} under {scene.shifts} fails{times}{chance}: {cause}"

@@ -1,0 +1,73 @@
+"""The exact gate: what is lost, by fact or beyond chance."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from xml.etree import ElementTree as Tree
+
+import pytest
+from msgspec.structs import replace
+from surfing import run_into
+
+from toolshift.measure.nothing_lost import (
+    fisher_p_value,
+    judge_losses,
+    loss_in_words,
+    tarone_threshold,
+)
+from toolshift.report.gate_markdown import losses_markdown
+from toolshift.report.junit import losses_junit
+from toolshift.runs.run_folder import RunFolder
+
+
+def played(path: Path, trials: int, failing: int = 0, void: bool = False) -> RunFolder:
+    """A run in which the first scene fails so many trials."""
+    run_into(path, "oracle", tasks=3, shifts=("redirect",), trials=trials, placebo=False)
+    folder = RunFolder.read(path)
+    records = list(folder.records())
+    scene = folder.cell(records[0]).lineage
+    left = failing
+    for place, record in enumerate(records):
+        cell = folder.cell(record)
+        if left and cell.lineage == scene and not cell.shifts:
+            left -= 1
+            grade = replace(record.grade, passed=False, void=void, cause="budget")
+            records[place] = replace(record, grade=grade)
+    folder.rewrite(records)
+    return RunFolder.read(path)
+
+
+@pytest.mark.parametrize(
+    ("trials", "failing", "verdict"),
+    [(1, 0, "pass"), (1, 1, "fail"), (5, 1, "pass"), (5, 5, "fail"), (5, 4, "fail"),
+     (2, 2, "inconclusive")],
+)  # fmt: skip
+def test_a_loss_counts_as_a_fact_or_beyond_chance(
+    tmp_path: Path, trials: int, failing: int, verdict: str
+) -> None:
+    before, after = played(tmp_path / "a", trials), played(tmp_path / "b", trials, failing)
+    found = judge_losses(before, after)
+    assert found.verdict == verdict
+    assert len(found.changed) == bool(failing)
+    if failing:
+        (scene,) = found.changed
+        assert "budget" in loss_in_words(scene)
+        for text in (losses_junit(found, "runs/b"), losses_markdown(found, "runs/b")):
+            assert f"toolshift trace runs/b {scene.episode}" in text
+        case = next(Tree.fromstring(losses_junit(found, "b").encode()).iter("testcase"))
+        assert (case.find("failure") is not None) == (verdict == "fail")
+
+
+def test_a_passed_scene_without_a_verdict_is_no_pass(tmp_path: Path) -> None:
+    found = judge_losses(played(tmp_path / "a", 1), played(tmp_path / "b", 1, 1, void=True))
+    assert found.verdict == "error"
+    assert found.unscored == 1
+
+
+def test_the_p_values_are_exact() -> None:
+    assert fisher_p_value(5, 0, 5, 5) == Fraction(1, 252)
+    assert fisher_p_value(5, 0, 5, 4) == Fraction(5, 210)
+    assert fisher_p_value(5, 3, 5, 0) == 1
+    assert tarone_threshold([Fraction(1, 252)] + [Fraction(1)] * 40) == Fraction(1, 20)
+    assert tarone_threshold([Fraction(1, 252)] * 6) == Fraction(1, 120)

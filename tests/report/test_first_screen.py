@@ -1,0 +1,138 @@
+"""The first screen by its properties: lines, widths, words, and that it says what the grid does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+import toolshift
+from toolshift.measure.grid import MAX_TASKS, CauseCount, Grid, GridRow, Spot
+from toolshift.report.html.first_screen import MAX_LINES, first_screen, headline, sentence
+from toolshift.report.html.page import make_page
+from toolshift.report.markdown import as_markdown
+from toolshift.runs.run_folder import RunFolder
+
+AGENTS = ("memorises_names", "oracle", "gives_up", "never_refuses")
+SHIFTS = ("identity_erasure", "redirect", "format_drift", "merged_tools")
+STATISTICS = re.compile(r"significan|noise floor|placebo|\[[-+]\d|power \d")
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[tuple[int, int], toolshift.Report]:
+    asked = {"shifts": SHIFTS, "placebo": False}
+    return {
+        (tasks, agents): toolshift.evaluate(list(AGENTS[:agents]), tasks=tasks, **asked)
+        for tasks, agents in ((1, 1), (6, 1), (6, 2), (6, 4), (30, 1), (30, 4))
+    }
+
+
+def screen(report: toolshift.Report, width: int, run: Path | None = None) -> list[str]:
+    return [line.plain for line in first_screen(report, report.agents, width, run)]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("size", [(1, 1), (6, 1), (6, 2), (6, 4), (30, 1), (30, 4)])
+def test_it_fits(
+    reports: dict[tuple[int, int], toolshift.Report], size: tuple[int, int], width: int
+) -> None:
+    lines = screen(reports[size], width)
+    assert max(map(len, lines)) <= width
+    if size[0] <= 6:
+        assert len(lines) <= MAX_LINES + 5 * (size[1] > 2)
+    text = "\n".join(lines)
+    assert not STATISTICS.search(text)
+    places = [
+        text.index(part) for part in ("solves", "as it is", "First to mend", "How sure", "Next:")
+    ]
+    assert places == sorted(places)
+    assert "\x1b" not in text
+    for word in ("perception", "TER", "AES", "ATCL"):
+        assert word not in text
+
+
+def test_each_failure_has_a_letter_whose_words_stand_below(
+    reports: dict[tuple[int, int], toolshift.Report],
+) -> None:
+    report = reports[6, 1]
+    grid = report.agents[0].grid
+    assert grid is not None
+    lines = screen(report, 80)
+    row = next(line for line in lines if line.startswith("tools get names that say nothing"))
+    spots = next(r for r in grid.rows if r.label == "identity_erasure").spots
+    assert row.count("A") == sum(spot.state == "fails" for spot in spots) == 6
+    assert "A  fails: it calls names that no longer exist" in lines
+    assert any(f"toolshift trace RUN {grid.losses[0].episode}" in line for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agents", [1, 4])
+def test_many_tasks_are_estimates_by_what_a_tier_asks(agents: int) -> None:
+    report = toolshift.evaluate(list(AGENTS[:agents]), tasks=500, shifts=SHIFTS[:2])
+    assert report.agents[0].grid is None
+    for width in (80, 120):
+        lines = screen(report, width)
+        assert max(map(len, lines)) <= width
+        text = "\n".join(lines)
+        assert "reads what is in front of it" in text
+        assert "the smallest loss that each tier would show" in " ".join(text.split())
+
+
+def test_the_same_order_on_the_page_in_markdown_and_in_json(tmp_path: Path) -> None:
+    report = toolshift.evaluate(list(AGENTS[:2]), tasks=6, shifts=SHIFTS, out=tmp_path / "run")
+    texts = [
+        re.sub("<[^>]*>", "", make_page([RunFolder.read(tmp_path / "run")])),
+        as_markdown([report]),
+    ]
+    parts = ("olves 6 of 6 tasks", "as it is", "First to mend", "How sure", "95% intervals")
+    for text in texts:
+        places = [text.index(part) for part in parts[:4]]
+        assert places == sorted(places)
+    data = report.to_dict()["agents"][0]["grid"]
+    assert data["rows"][0]["label"] == "clean"
+    assert data["losses"][0]["cause"] == "memorised_name"
+    stored = toolshift.read_run(tmp_path / "run").report
+    assert stored.agents[0].grid == report.agents[0].grid
+
+
+def varying(passed: int, scored: int, void: int = 0) -> Grid:
+    """A grid of two tasks, one of which passes so many of its trials under a change."""
+    sound, void_spot = Spot("passes", scored, scored), Spot("void", 0, 0, 1, "infrastructure", "v1")
+    state = "passes" if passed == scored else "varies" if passed else "fails"
+    spot = Spot(state, passed, scored, 0, "budget" if passed < scored else "", "e1")
+    lost = int(passed < scored)
+    losses = [CauseCount("budget", scored - passed, "redirect", "e1")] * lost
+    voids = [CauseCount("infrastructure", void, "redirect", "v1")] * bool(void)
+    changed = [spot, void_spot if void else sound]
+    rows = [GridRow("clean", "none", [sound, sound], 0)]
+    rows.append(GridRow("redirect", "interaction", changed, lost))
+    return Grid(["a", "b"], rows, 2, lost, passed, scored, losses, voids)
+
+
+def test_where_the_agent_varies_the_cell_is_a_rate_and_a_void_one_is_named(
+    reports: dict[tuple[int, int], toolshift.Report],
+) -> None:
+    report = reports[6, 1]
+    agent = replace(report.agents[0], grid=varying(2, 5, void=1))
+    lines = [line.plain for line in first_screen(report, [agent], 80, Path("runs/x"))]
+    text = " ".join(" ".join(lines).split())
+    assert re.search(r"tools point to a successor\s+2/5 A\s+\?", "\n".join(lines))
+    assert "2/5: passes 2 of 5" in text
+    assert "? no verdict" in text
+    assert "1 episode has no verdict (infrastructure): toolshift trace runs/x v1" in text
+    assert sentence(agent).startswith("Solves 2 of 2 tasks as they are; 1 of them fails when")
+    sound = replace(agent, grid=varying(5, 5))
+    assert (
+        sentence(sound)
+        == "Solves 2 of 2 tasks as they are, and loses none under any change that was tried."
+    )
+    assert headline([agent, sound]) == "1 of 2 agents fails tasks that it solves as they are"
+
+
+def test_more_tasks_than_can_be_looked_at_have_no_grid() -> None:
+    few = toolshift.evaluate("oracle", tasks=MAX_TASKS, shifts=["redirect"], placebo=False)
+    many = toolshift.evaluate("oracle", tasks=MAX_TASKS + 3, shifts=["redirect"], placebo=False)
+    assert few.agents[0].grid is not None
+    assert many.agents[0].grid is None
