@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+from running import Run
 from strict_gemini import StrictGemini, serving
 
-import toolshift
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.chat import ChatAgent
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Turn
+from toolshift.core.message import PROTOCOL_NAMES, Turn
 from toolshift.dialects import as_request
 from toolshift.episode.contract import CallableAgent, converse
 from toolshift.episode.episode import Episode
@@ -110,16 +110,59 @@ def test_an_answer_that_ended_before_its_time_is_no_answer(reason: str) -> None:
     assert limits == ([4096, 16384] if reason == "MAX_TOKENS" else [4096])
 
 
-def test_a_run_by_its_spec(tmp_path: Path) -> None:
-    calls = oracle_of(task="poi/hours/0")
-    mind = StrictGemini(thinking(calls))
+DESK = """
+TICKETS = {"T-31": {"owner": "Ilse", "state": "open"}, "T-32": {"owner": "Omar", "state": "new"}}
+
+def get_ticket(ticket_id: str) -> dict:
+    \"\"\"Looks up a ticket.
+
+    Args:
+        ticket_id: Identifier of the ticket.
+    \"\"\"
+    return TICKETS[ticket_id]
+"""
+TASKS = """
+world: help_desk
+tools: {python: desk}
+writes: []
+system: You work at a help desk.
+tasks:
+  - id: owner
+    kind: look_up
+    ask: Who owns ticket T-31?
+    calls: [{name: get_ticket, arguments: {ticket_id: T-31}}]
+    check: {answer: Ilse}
+"""
+
+
+def at_the_desk(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Looks the ticket up by the tool as it is shown, then answers; each call is signed."""
+    told = any("functionResponse" in part for c in body["contents"] for part in c["parts"])
+    (shown,) = (f for f in body["tools"][0]["functionDeclarations"]
+                if f["name"] not in PROTOCOL_NAMES)  # fmt: skip
+    (name,) = shown["parametersJsonSchema"]["properties"]
+    call = {"name": shown["name"], "args": {name: "T-31"}}
+    answer = {"name": "final_answer", "args": {"answer": "Ilse"}}
+    part = {"functionCall": answer if told else call, "thoughtSignature": "c2ln"}
+    return [{"text": "Hm.", "thought": True}, part]
+
+
+def test_a_run_on_an_own_world_scores_all(
+    tmp_path: Path, toolshift: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "desk.py").write_text(DESK)
+    (tmp_path / "tasks.yaml").write_text(TASKS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    mind = StrictGemini(at_the_desk)
     with serving(mind) as address:
-        made = toolshift.evaluate(
-            ["gemini:gemini-3"], worlds=["poi"], kinds=["hours"], tasks=1, shifts=(),
-            placebo=False, out=tmp_path / "run", base_url=address, api_key=KEY,
-        )  # fmt: skip
-    assert mind.refused == []
-    assert made.summary()
+        words = ("--world", "tasks.yaml", "--agent", "gemini:gemini-3", "--base-url", address)
+        code, out, err = toolshift("run", *words, "--out", "run", "--shift", "identity_erasure:2")
+    assert (code, mind.refused) == (0, []), err
+    assert len(mind.requests) >= 4
+    rows = [json.loads(line) for line in (tmp_path / "run/episodes.jsonl").open()]
+    assert rows
+    assert all(row["grade"]["passed"] for row in rows), out
 
 
 def test_an_own_function_takes_and_returns_this_form() -> None:
