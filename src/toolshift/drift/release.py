@@ -225,7 +225,9 @@ class _Judge:
         return check(self.release, change) if check else ("carried", "")
 
     def _question(self, change: ToolChange) -> Question | None:
-        paths = [("renamed", change.old)] if change.kind.startswith("tool_") else []
+        paths: list[tuple[str, ...]] = (
+            [("renamed", change.old)] if change.kind.startswith("tool_") else []
+        )
         if change.kind.startswith("parameter_") and change.where:
             paths = [("params", change.old, change.where)]
         for path, question in ({**self.asked, **self.rest}).items():

@@ -49,18 +49,17 @@ def losses_markdown(found: NothingLost, run: str) -> str:
     """The verdict, and each scene that fails now with its cause and command."""
     parts = [
         f"## ToolShift gate: {found.verdict}",
-        f"{_plain(found.candidate)} against {_plain(found.baseline)}: nothing that passed may fail",
-        _plain(found.sentence),
+        f"{plain(found.candidate)} against {plain(found.baseline)}: nothing that passed may fail",
+        plain(found.sentence),
     ]
     if found.changed:
         parts.append(
             "\n".join(
-                f"- {_plain(loss_in_words(scene))} "
-                f"(`{_code(command('trace', run, scene.episode))}`)"
+                f"- {plain(loss_in_words(scene))} (`{_code(command('trace', run, scene.episode))}`)"
                 for scene in found.changed
             )
         )
-    parts += [f"Note: {_plain(note)}" for note in found.notes]
+    parts += [f"Note: {plain(note)}" for note in found.notes]
     return "\n\n".join(parts) + "\n"
 
 

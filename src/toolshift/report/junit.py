@@ -60,11 +60,11 @@ def losses_junit(found: NothingLost, run: str, inconclusive: Inconclusive = "") 
     for scene in found.changed:
         about = {"classname": "toolshift.nothing_lost", "time": "0"}
         case = Tree.SubElement(
-            suite, "testcase", {**about, "name": _legal(f"{scene.task} under {scene.shifts}")}
+            suite, "testcase", {**about, "name": legal(f"{scene.task} under {scene.shifts}")}
         )
         said = f"{loss_in_words(scene)}. {command('trace', run, scene.episode)}"
         tag = "failure" if scene.lost else "skipped"
-        Tree.SubElement(case, tag, {"message": _legal(said)})
+        Tree.SubElement(case, tag, {"message": legal(said)})
     whole = {"classname": "toolshift.nothing_lost", "name": "all scenes", "time": "0"}
     case = Tree.SubElement(suite, "testcase", whole)
     verdict = found.verdict
@@ -72,11 +72,11 @@ def losses_junit(found: NothingLost, run: str, inconclusive: Inconclusive = "") 
         verdict = inconclusive
     tags: dict[str, str] = {"fail": "failure", "error": "error", "inconclusive": "skipped"}
     if verdict in tags:
-        Tree.SubElement(case, tags[verdict], {"message": _legal(found.sentence)})
+        Tree.SubElement(case, tags[verdict], {"message": legal(found.sentence)})
     counts = {"tests": str(len(suite)), "time": "0"}
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         counts[name] = str(sum(case.find(tag) is not None for case in suite))
-    name = _legal(f"toolshift gate: {found.candidate} against {found.baseline}")
+    name = legal(f"toolshift gate: {found.candidate} against {found.baseline}")
     suite.attrib.update({"name": name, **counts})
     suites = Tree.Element("testsuites", {"name": "toolshift gate", **counts})
     suites.append(suite)

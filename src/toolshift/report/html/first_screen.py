@@ -425,8 +425,8 @@ class _Picture:
         lines = [Text()]
         for letter in sorted(self.used) if not counts else ():
             cause = self.used[letter]
-            said = "another cause" if letter == OTHER else story.cause_in_words(cause)
-            lines.append(Text(f"{letter}  fails: {said}"))
+            text = "another cause" if letter == OTHER else story.cause_in_words(cause)
+            lines.append(Text(f"{letter}  fails: {text}"))
         said = marks_in_words(self.grids, self.labels, short=not columns)
         if counts:
             said = ["tasks that pass always, of those that have a verdict"]
