@@ -76,6 +76,9 @@ class Stream(Protocol):
             event: its name; "" where it has none.
             data: its text.
 
+        Returns:
+            Frames as they stand in a stream.
+
         Raises:
             ToldError: where the event says that the model's server has failed.
             ValueError: where it cannot be read.
@@ -103,6 +106,9 @@ class Stream(Protocol):
             message: for the agent, its calls in the agent's names.
             usage: of all answers together.
             cut: whether it was ended at a limit.
+
+        Returns:
+            Frames as they stand in a stream.
         """
         ...
 
@@ -152,11 +158,7 @@ class Dialect(Protocol):
         ...
 
     def read(self, body: Body, path: str = "") -> Request:
-        """Reads a request.
-
-        Raises:
-            ValueError: where it is none.
-        """
+        """Reads a request; a `ValueError` where it is none."""
         ...
 
     def write(self, body: Body, request: Request) -> Body:
@@ -180,8 +182,7 @@ class Dialect(Protocol):
     def read_answer(self, body: Body) -> Answer | None:
         """Reads a whole answer; None where it is an error that came with HTTP 200.
 
-        Raises:
-            ValueError: where it is none.
+        Where it is no answer of the dialect, that is a `ValueError`.
         """
         ...
 
@@ -196,6 +197,9 @@ class Dialect(Protocol):
             usage: of all answers together.
             cut: whether it was ended at a limit.
             asked: the agent's request, for what an answer repeats of it.
+
+        Returns:
+            The answer as the agent's client reads it.
         """
         ...
 

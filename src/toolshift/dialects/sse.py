@@ -55,11 +55,7 @@ def frame(data: Mapping[str, Any], name: str = "") -> bytes:
 
 
 def read_data(text: str) -> dict[str, Any]:
-    """The JSON object of an event.
-
-    Raises:
-        ValueError: where it is none.
-    """
+    """The JSON object of an event; a `ValueError` where it is none."""
     try:
         found = msgspec.json.decode(text)
     except RecursionError:

@@ -453,8 +453,9 @@ def _further(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _items(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     for part in _alternatives(schema):
-        if isinstance(part.get("items"), Mapping):
-            return part["items"]
+        items = part.get("items")
+        if isinstance(items, Mapping):
+            return items
     return None
 
 
@@ -468,8 +469,8 @@ def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
                 isinstance(alternative.get("required"), list) and name in alternative["required"]
                 for alternative in parts
             )
-            schema = inner if isinstance(inner, Mapping) else {}
-            declared.setdefault(name, Param(name, name, schema, required))
+            own = dict(inner) if isinstance(inner, Mapping) else {}
+            declared.setdefault(name, Param(name, name, own, required))
     return declared
 
 

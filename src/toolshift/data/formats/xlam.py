@@ -182,7 +182,8 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
         parameters = rewritten(schema, _read(before), before, words_in(raws), tool.params)
     else:
         spoken = in_words(tool.function, raws)
-        return rewrapped(ToolShown(spoken), raws)
+        wrapped: dict[str, Any] = rewrapped(ToolShown(spoken), raws)
+        return wrapped
     inner = raw.get("function", raw)
     told = {"name": tool.function["name"], "description": tool.function.get("description", "")}
     own = {**inner, **told, "parameters": parameters}
