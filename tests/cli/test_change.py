@@ -1,4 +1,4 @@
-"""`toolshift change`: each change once, what carries it, what an agent does there, what is untested."""
+"""`toolshift change`: what carries each change, what an agent does there, what is untested."""
 
 from __future__ import annotations
 
