@@ -14,7 +14,7 @@ means that neither is done; `note` says what is the matter.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -221,8 +221,14 @@ class _Judge:
             many = "" if question.path in self.asked else ", one of too many questions"
             state: Carriage = "said" if many else "asked"
             return state, f"has {question.path[-1]} become {question.guess}?{many}"
+        if change.kind in _SHOWN:
+            return "carried", ""
         check = _CHECKS.get(change.kind)
-        return check(self.release, change) if check else ("carried", "")
+        if check:
+            return check(self.release, change)
+        return "said", _WHY_NOT.get(
+            change.kind, "it is shown, and the tool behind it does not know"
+        )
 
     def _question(self, change: ToolChange) -> Question | None:
         paths: list[tuple[str, ...]] = (
@@ -246,6 +252,12 @@ def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str
     if change.new in release.finders:
         return "carried", ""
     return "said", "there is no old tool behind it: its calls are answered with an error"
+
+
+def _routed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    if _route(release, change) is not None:
+        return "carried", ""
+    return "said", "its calls are led to no tool of today"
 
 
 def _optional(release: Release, change: ToolChange) -> tuple[Carriage, str]:
@@ -307,7 +319,7 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     return "carried", ""
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "tool_added": _nothing_behind,
     "parameter_added": _optional,
     "required_parameter_added": _required,
@@ -318,8 +330,34 @@ _CHECKS = {
     "choice_replaced": _valued,
     "choices_introduced": _valued,
     "output_schema_changed": _results,
+    "tool_renamed": _routed,
+    "tool_merged": _routed,
+    "tool_split": _routed,
+    "tool_dispatched": _routed,
 }
-"""Changes that are carried on a condition; all others are, as they stand in the new list."""
+"""Changes that are carried on a condition."""
+_SHOWN = frozenset(
+    (
+        "tool_removed", "parameter_removed", "choice_removed", "limit_tightened",
+        "description_small", "description_reworded", "description_rewritten", "description_added",
+        "description_removed", "annotations_added", "annotations_changed", "annotations_removed",
+        "title_changed", "output_schema_added", "output_schema_removed",
+    )
+)  # fmt: skip
+"""Changes that are carried whole by what an agent is shown and by what its calls are held to."""
+_WHY_NOT = {
+    "default_added": "the tool behind it keeps the default of today",
+    "default_removed": "the tool behind it keeps the default of today",
+    "default_changed": "the tool behind it keeps the default of today",
+    "parameter_optional": "the tool behind it asks for it still: a call without it fails",
+    "type_widened": "the tool behind it takes the types of today only",
+    "choice_added": "the tool behind it takes the choices of today only",
+    "choices_lifted": "the tool behind it takes the choices of today only",
+    "limit_loosened": "the tool behind it has the limit of today",
+    "schema_changed": "read it: what it does to calls is not known",
+    "other_changed": "read it: what it does to calls is not known",
+}
+"""Why changes are only said; a kind that stands nowhere here is not carried either."""
 
 
 # -- what agents did -------------------------------------------------------------------------------
