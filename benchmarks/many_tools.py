@@ -257,7 +257,14 @@ def lock_rows(count: int) -> list[dict[str, Any]]:
             "verify, nothing moved": ("verify", lock, str(old)),
             "verify, every description moved": ("verify", lock, str(reworded)),
             "verify, every tool renamed": ("verify", lock, str(renamed)),
-            "from-diff, every tool renamed": ("shift", "from-diff", str(old), str(renamed)),
+            "from-diff, every tool renamed": (
+                "shift",
+                "from-diff",
+                str(old),
+                str(renamed),
+                "--out",
+                f"{lock}.change.json",
+            ),
         }.items():
             seconds, mib = command(*words)
             rows.append({"tools": count, "part": part, "CPU seconds": seconds, "MiB": mib})

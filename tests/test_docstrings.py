@@ -75,6 +75,7 @@ def test_an_exported_function_says_what_it_takes_and_gives(name: str) -> None:
 ROOT = Path(__file__).parents[1]
 SECTION = re.compile(r"^ *(Args|Returns|Raises|Yields):$", re.MULTILINE)
 NUMERIC = """
+measure/nothing_lost
     lm/attention lm/decode measure/compare measure/crossed measure/exact measure/metrics
     measure/power measure/statistics train/batches train/evaluation train/logprobs
     train/loss train/reward shifts/ranking
@@ -86,6 +87,7 @@ SEAMS = {
     "dialects/__init__": "read_reply",
     "dialects/form": "Dialect Stream ToldError",
     "dialects/sse": "read_data",
+    "interop/normal": "normal",
     "runs/execute": "RunSpec execute planning play_plan",
 }
 """What packages of ours and benchmarks build on below the public names; its sections may stay."""

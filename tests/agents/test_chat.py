@@ -260,9 +260,11 @@ def test_native_tools_and_tool_calls(server: ScriptedServer) -> None:
     broken = {"id": "c3", "function": {"name": "find", "arguments": "{city"}}
     server.script = [good("", tool_calls=[call, bare, broken])]
     reply = agent_of(server, headers={"X-Title": "toolshift"}, options={"seed": 7}).reply(TURN)
+    made = reply.calls[1].id
+    assert made.startswith("call_"), "a call without an id gets one"
     assert reply.calls == (
         ToolCall("find", {"city": "Lyon"}, "c1", AS_WRITTEN),
-        ToolCall("list_all", {}, ""),
+        ToolCall("list_all", {}, made),
         MalformedCall("find", "{city", "c3"),
     )
     sent = server.requests[0]
@@ -322,8 +324,9 @@ def test_text_protocol(server: ScriptedServer) -> None:
     assert agent.reply(TURN).calls == (named,), "the names on offer are known"
     parsed = [{"function": {"name": "find", "arguments": '{"city": "Lyon"}'}}]
     server.script = [good(None, tool_calls=parsed)]
-    read = ToolCall("find", {"city": "Lyon"}, extra=AS_WRITTEN)
-    assert agent.reply(TURN).calls == (read,), "the server has read it already"
+    (call,) = agent.reply(TURN).calls
+    read = ToolCall("find", {"city": "Lyon"}, call.id, AS_WRITTEN)
+    assert call == read, "the server has read it already"
     assert reply.usage.input_tokens == 1000
     sent = server.requests[0]["body"]
     assert "tools" not in sent

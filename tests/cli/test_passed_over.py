@@ -123,5 +123,5 @@ def test_a_setting_that_an_agent_takes_is_taken_and_none_is_no_setting() -> None
     check_settings(["oracle", "chat:x"], {"temperature": 0.5})
     check_settings(["command:sh"], {"timeout": 5.0})
     check_settings(["oracle"], {"temperature": None, "max_cost": 2.0})
-    with pytest.raises(UsageError, match="the option headers"):
+    with pytest.raises(UsageError, match="the option --model-header"):
         check_settings([lambda messages, tools: "x", "command:sh"], {"headers": {}})

@@ -17,10 +17,11 @@ from toolshift.agents.chat import merged, sendable
 from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError, described
+from toolshift.core.installation import extra
 from toolshift.core.message import Reply, Turn
 from toolshift.dialects import as_request, read_reply
 
-MISSING = "litellm:MODEL needs the library litellm: pip install 'toolshift[litellm]'"
+MISSING = f"litellm:MODEL needs the library litellm: {extra('litellm')}"
 
 
 class LitellmAgent:

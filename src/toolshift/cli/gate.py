@@ -168,7 +168,6 @@ class GateOptions:
         "nothing_lost",
         "agent",
         "out",
-        "inconclusive",
         "junit",
         "markdown",
         "bundle",

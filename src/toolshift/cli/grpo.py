@@ -184,6 +184,11 @@ def grpo(options: GrpoOptions) -> None:
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
+    grpo_command(options)
+
+
+def grpo_command(options: GrpoOptions) -> None:
+    """Trains by GRPO in scenes, a share of them shifted."""
     require_training()
     settings, mix = options.settings(), options.mix()
     warn(check_scenes(mix, settings.steps * settings.groups))

@@ -18,6 +18,9 @@ VERDICTS = {
 }
 """What each exit code says."""
 
+CHANGE = "change"
+"""The class of its cases in JUnit."""
+
 
 def end_in_words(outcome: Outcome) -> str:
     """What an agent did in one task, in a few words."""
@@ -96,7 +99,7 @@ def release_junit(reading: Reading, allow_untested: bool = False) -> str:
 
 
 def _task_case(agent: str, task: str, outcome: Outcome) -> Tree.Element:
-    about = {"classname": legal(f"toolshift.change.{agent}"), "name": legal(task), "time": "0"}
+    about = {"classname": legal(f"toolshift.{CHANGE}.{agent}"), "name": legal(task), "time": "0"}
     case = Tree.Element("testcase", about)
     said = end_in_words(outcome)
     if outcome.broke:
@@ -109,7 +112,7 @@ def _task_case(agent: str, task: str, outcome: Outcome) -> Tree.Element:
 
 
 def _change_case(row: Row, allow_untested: bool) -> Tree.Element:
-    about = {"classname": "toolshift.change", "name": legal(row.sentence), "time": "0"}
+    about = {"classname": f"toolshift.{CHANGE}", "name": legal(row.sentence), "time": "0"}
     case = Tree.Element("testcase", about)
     if row.untested:
         message = legal(f"not tested: {row.untested}. To test it: {row.cure}")

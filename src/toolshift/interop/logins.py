@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.interop.server import address_name
@@ -69,7 +70,7 @@ def read_login(url: str) -> Login | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise UsageError(
             f"the login kept for {address_name(url)} is damaged: log in again with "
-            f"`toolshift login {address_name(url)}`"
+            f"`{command('login', address_name(url))}`"
         ) from None
 
 

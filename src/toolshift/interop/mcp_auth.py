@@ -35,6 +35,7 @@ from mcp.shared.auth import (
 from msgspec.structs import replace
 from pydantic import AnyUrl, BaseModel, ValidationError
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import is_loopback
 from toolshift.core.terminal import say
@@ -144,12 +145,12 @@ class ServerAuth(httpx2.Auth):
         elif status == 401:
             again = " again, for the login that is kept has ended" if self._provider else ""
             self.refused = (
-                f"HTTP 401: {name} wants to know who asks: `toolshift login {name}`{again}; or "
+                f"HTTP 401: {name} wants to know who asks: `{command('login', name)}`{again}; or "
                 "give it a token by --header 'Authorization: Bearer ${TOKEN}'"
             )
         elif status == 403:
             scope = extract_field_from_www_auth(response, "scope")
-            more = f": `toolshift login {name} --scope '{scope}'`" if scope else ""
+            more = f": `{command('login', name, '--scope', scope)}`" if scope else ""
             self.refused = f"HTTP 403: {name} does not allow this with the rights given{more}"
         elif status >= 400:
             self.refused = f"HTTP {status} from {name}"

@@ -16,6 +16,8 @@ PLAN = "plan"
 # All that XML 1.0 does not allow, even as a reference.
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+NOTHING_LOST = "nothing_lost"  # the class of its cases
+
 
 def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     """One test case for each family of the gate, and one for each shift and for a sealed plan.
@@ -58,14 +60,14 @@ def losses_junit(found: NothingLost, run: str, inconclusive: Inconclusive = "") 
     """A test case for each scene that fails now, with its cause and command, and one for all."""
     suite = Tree.Element("testsuite")
     for scene in found.changed:
-        about = {"classname": "toolshift.nothing_lost", "time": "0"}
+        about = {"classname": f"toolshift.{NOTHING_LOST}", "time": "0"}
         case = Tree.SubElement(
             suite, "testcase", {**about, "name": legal(f"{scene.task} under {scene.shifts}")}
         )
         said = f"{loss_in_words(scene)}. {command('trace', run, scene.episode)}"
         tag = "failure" if scene.lost else "skipped"
         Tree.SubElement(case, tag, {"message": legal(said)})
-    whole = {"classname": "toolshift.nothing_lost", "name": "all scenes", "time": "0"}
+    whole = {"classname": f"toolshift.{NOTHING_LOST}", "name": "all scenes", "time": "0"}
     case = Tree.SubElement(suite, "testcase", whole)
     verdict = found.verdict
     if verdict == "inconclusive" and inconclusive:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from toolshift.lm.call_texts.braced_calls import after_name, gemma_calls
 from toolshift.lm.call_texts.format import NAME, NEVER, Body, Format, Found, Text, either, offered
-from toolshift.lm.call_texts.gemma_calls import after_name, gemma_calls
 from toolshift.lm.call_texts.json_calls import json_calls, named
 from toolshift.lm.call_texts.python_calls import python_calls
 from toolshift.lm.call_texts.tagged_calls import Tags, nested, own_tags, tagged, tool_tags
