@@ -26,6 +26,8 @@ TASKLESS = {
 }  # fmt: skip
 """Those that need a task or, as the last three, choices or units, which these tools do not have."""
 TASKLESS_FROM = {("required_parameter", 2), ("required_parameter", 3)}
+TURNLESS = {"concurrency_limit"}
+"""Those that count the calls of one turn, which live tools do not know."""
 
 
 class Real:
@@ -60,7 +62,7 @@ def names(live: Live) -> list[str]:
 )
 def test_every_shift_applies_or_says_why(name: str, severity: int) -> None:
     found = shifts()[name]
-    without = name in TASKLESS or (name, severity) in TASKLESS_FROM
+    without = name in (*TASKLESS, "concurrency_limit") or (name, severity) in TASKLESS_FROM
     if found.level == 3 or found.dimension == "query" or without:
         with pytest.raises(NotApplicable, match=f"^{name}:{severity}: "):
             open_shop((name, severity), tools=READING)

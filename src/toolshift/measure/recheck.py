@@ -178,8 +178,11 @@ def _first_difference(stored: Sequence[Step], again: Sequence[Step]) -> int | No
 
 
 def _plain(step: Step) -> bytes:
-    """A step as it is stored: a list and a tuple are the same there."""
-    return msgspec.json.encode(step)
+    """A step as it is stored: a list and a tuple are the same there.
+
+    What came beside the agent's message is the agent's own, and nothing that is played again.
+    """
+    return msgspec.json.encode(msgspec.structs.replace(step, call_id="", extra={}, beside={}))
 
 
 def _text(steps: Sequence[Step], place: int | None) -> str:

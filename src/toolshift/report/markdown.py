@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolshift.core.command_line import command
 from toolshift.measure.diagnosis import bounds_of, percent, points, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
@@ -71,7 +72,7 @@ def _what_to_do(report: Report) -> str:
     lines = []
     if mend := first_screen.first_to_mend(report.agents):
         who = f"{plain(mend.agent)}: " if len(report.agents) > 1 else ""
-        see = f" (`toolshift trace RUN {shown(mend.episode, 40)}`)" if mend.episode else ""
+        see = f" (`{shown(command('trace', 'RUN', mend.episode), 80)}`)" if mend.episode else ""
         lines.append(f"- First to mend: {who}{plain(mend.todo or mend.what)}{see}.")
     sure = " ".join(first_screen.how_sure(report, report.agents))
     lines.append(f"- How sure: {plain(sure, 4000)}")

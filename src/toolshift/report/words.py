@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolshift.core.command_line import command
 from toolshift.core.scene import Outcome
 from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import Measures
@@ -60,7 +61,7 @@ def unread_in_words(unread: UnreadCalls) -> str:
     holds = "replies hold" if unread.replies != 1 else "reply holds"
     return (
         f"{unread.replies} {holds} what looks like a tool call in a form that is not read, and "
-        f"counted as prose. See one: toolshift trace RUN {unread.example}. If it is a call: start "
+        f"counted as prose. See one: {command('trace', 'RUN', unread.example)}. If it is a call: start "
         "the server with the parser of this model's calls, or use --protocol text"
     )
 

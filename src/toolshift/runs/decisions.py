@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
@@ -75,7 +76,7 @@ def decide(folder: RunFolder, verdicts: Mapping[str, str]) -> list[Record]:
         found = [record for record in records if name and record.episode.startswith(name)]
         if len(found) != 1:
             why = f"{len(found)} episodes start so" if found else "there is none"
-            raise UsageError(f"--decide {name}: {why}: toolshift trace {folder.path} lists them")
+            raise UsageError(f"--decide {name}: {why}: {command('trace', folder.path)} lists them")
         record = found[0]
         if not (record.grade.unclear or any(step.told for step in record.steps)):
             raise UsageError(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from toolshift.core.command_line import command
 from toolshift.core.shift import TIERS
 from toolshift.core.text import visible
 from toolshift.measure.diagnosis import broke_down, drop_of, is_loss, opened, smallest_loss, words
@@ -264,11 +265,10 @@ def _what_to_do(
     if sure := " ".join(how_sure(report, agents)):
         lines += _wrapped(_of_run(f"How sure: {sure}", run), width, INDENT)
     if not everything:
-        place = "RUN" if run is None else shlex.quote(str(run))
-        lines.append(
-            Text(f"Next: toolshift report {place} --open      every trace, in the browser")
-        )
-        lines.append(Text(f"      toolshift report {place} --details   all measures"))
+        place = "RUN" if run is None else run
+        shown, more = (command("report", place, option) for option in ("--open", "--details"))
+        lines.append(Text(f"Next: {shown}      every trace, in the browser"))
+        lines.append(Text(f"      {more}   all measures"))
     return lines
 
 
