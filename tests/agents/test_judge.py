@@ -112,8 +112,9 @@ def test_a_run_labels_what_a_judge_has_read(server: ScriptedServer, tmp_path: Pa
     shifts = ["query_typos:2", "schema_noise:2"]
     report = toolshift.evaluate(mumbles, shifts=shifts, out=out, judge="chat:tiny", **SCENES)
     assert report.agents[0].judged == Judged("chat:tiny", 1, 2)
-    assert "1 message in prose read by the judge chat:tiny" in " ".join(report.summary(300).split())
-    assert "it failed on 2 more" in " ".join(report.summary(300).split())
+    said = " ".join(report.summary(300, details=True).split())
+    assert "1 message in prose read by the judge chat:tiny" in said
+    assert "it failed on 2 more" in said
     folder = RunFolder.read(out)
     assert [record.steps[-1].judge for record in folder.records()] == [
         "chat:tiny",
@@ -145,6 +146,7 @@ def test_the_command_line_keeps_verdicts_with_the_run(
     server.script = [verdict("none")] * 3
     code, said, wrong = toolshift("run", *scenes, *agent, "--judge", "chat:tiny")
     assert code == 0, wrong
+    said = toolshift("report", "out", "--details", "--no-html")[1]
     assert "read by the judge chat:tiny" in " ".join(said.split())
     again = ("regrade", "out", "--write", "--judge", "chat:other", "--judge-url", server.url)
     for _ in range(2):

@@ -368,4 +368,5 @@ def test_the_command_line_takes_programs(toolshift: Run, tmp_path: Path) -> None
         "--tasks", "1", "--shift", "identity_erasure", "--no-placebo", "--out", "out",
     )  # fmt: skip
     assert code == 0, err
+    out = toolshift("report", "out", "--details", "--no-html")[1]
     assert "ended in prose (refused: 0% by protocol, 0% in prose)" in " ".join(out.split())

@@ -40,7 +40,7 @@ def test_the_stored_run_has_the_former_names() -> None:
 
 
 def test_report_names_causes_as_today(toolshift: Run, old: Path) -> None:
-    code, text, _ = toolshift("report", old)
+    code, text, _ = toolshift("report", old, "--details")
     assert code == 0
     assert "wrong refusal, 12" in text
     assert not any(name.replace("_", " ") in text for name in FORMER)

@@ -161,6 +161,7 @@ def test_an_agent_that_raises_at_once_is_a_usage_error(toolshift: Run) -> None:
 def test_an_agent_that_raises_later_has_failed(toolshift: Run) -> None:
     code, out, _ = toolshift("run", "--agent", "mine:raises_later", *SMALL, "--out", "out")
     assert code == 0
+    out = toolshift("report", "out", "--details", "--no-html")[1]
     assert " 0 infrastructure errors" in out
     failed = episodes(Path("out"))[-1]
     assert failed["end"] == "crashed"

@@ -14,7 +14,7 @@ from toolshift.cli.train import PaftOptions, SftOptions, paft_command, sft_comma
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.data.augment import Recipe  # noqa: E402
 from toolshift.data.conversation import portable  # noqa: E402
-from toolshift.data.formats import FORMATS  # noqa: E402
+from toolshift.data.formats import FORMATS, ONLY_BACK  # noqa: E402
 from toolshift.train.data import make_rows  # noqa: E402
 from toolshift.train.own_data import check_shifted, own_rows  # noqa: E402
 from toolshift.train.rows import read_rows  # noqa: E402
@@ -22,7 +22,7 @@ from toolshift.train.scenes import Mix  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 OPENAI = FORMATS.find("openai")
-FORMS = FORMATS.names()
+FORMS = [name for name in FORMATS.names() if name not in ONLY_BACK]
 
 
 @pytest.fixture(scope="module")

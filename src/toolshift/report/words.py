@@ -61,8 +61,8 @@ def unread_in_words(unread: UnreadCalls) -> str:
     holds = "replies hold" if unread.replies != 1 else "reply holds"
     return (
         f"{unread.replies} {holds} what looks like a tool call in a form that is not read, and "
-        f"counted as prose. See one: {command('trace', 'RUN', unread.example)}. If it is a call: start "
-        "the server with the parser of this model's calls, or use --protocol text"
+        f"counted as prose. See one: {command('trace', 'RUN', unread.example)}. If it is a call: "
+        "start the server with the parser of this model's calls, or use --protocol text"
     )
 
 

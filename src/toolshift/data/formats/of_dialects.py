@@ -8,6 +8,7 @@ cache) goes back as it was; no trainer learns it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from toolshift.data.conversation import Conversation, Row, RowFault, portable, with_ids
@@ -39,13 +40,14 @@ class DialectRows:
         """A row of a conversation; in one that is given, all else stays as it was."""
         if row is None:
             written = OPENAI.write(portable(conversation), None)
-            return self._dialect.write({}, Request(written["messages"], written["tools"]))
+            asked = Request(written["messages"], written["tools"])
+            return deepcopy(self._dialect.write({}, asked))  # nothing is shared with other rows
         asked = self._request(row)
         linked = Conversation(conversation.tools, with_ids(conversation.messages))
         written = OPENAI.write(linked, _as_chat(asked))
         choice = written.get("tool_choice")
         request = Request(written["messages"], written["tools"], choice, asked.stream)
-        return self._dialect.write(dict(row), request)
+        return deepcopy(self._dialect.write(dict(row), request))
 
     @property
     def _dialect(self) -> Dialect:
