@@ -36,8 +36,10 @@ def test_a_notebook_is_kept_without_output(path: Path) -> None:
 def test_my_agent_in_ten_minutes(tmp_path: Path) -> None:
     said = run("my_agent_in_ten_minutes.ipynb", tmp_path)
     by_heart, better = said.split("EPISODE is the beginning")
-    assert "Fails all 3 tasks that identity erasure touches (memorised name" in by_heart
-    assert "No failure in any arm" in better
+    rows = [line.split() for line in by_heart.splitlines()]
+    assert "tools get names that say nothing A A A".split() in rows
+    assert "A  fails: it calls names that no longer exist" in by_heart
+    assert "loses none under any change that was tried" in " ".join(better.split())
 
 
 @pytest.mark.model

@@ -19,7 +19,7 @@ import toolshift.shifts
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.data.augment import DEFAULT, Recipe, augmented
-from toolshift.data.formats import FORMATS
+from toolshift.data.formats import FORMATS, ONLY_BACK
 from toolshift.data.prepared import called, prepared
 from toolshift.data.quick import Quick
 from toolshift.data.replay import check, replay, undone
@@ -27,7 +27,7 @@ from toolshift.shifts.training_families import TRAINING_FAMILIES
 
 OPENAI = FORMATS.find("openai")
 SEEDS = st.integers(0, 10**6)
-FORMS = st.sampled_from(FORMATS.names())
+FORMS = st.sampled_from([name for name in FORMATS.names() if name not in ONLY_BACK])
 SHORTEST = 12
 """Shorter pieces of a wording may stand in any text."""
 

@@ -7,6 +7,7 @@ thought is text where it is said (a summary); what is sealed goes where the text
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from toolshift.data.conversation import Conversation, Row, RowFault, decoded, encoded, with_ids
@@ -53,7 +54,7 @@ class ResponsesRows:
         for side in _SIDES:
             if row and side in out:
                 out[side] = _like(out[side], row.get(side))
-        return out
+        return deepcopy(out)  # nothing is shared with other rows
 
 
 def without_items(row: Row) -> Row:
