@@ -145,7 +145,8 @@ _GRADED: dict[str, type] = {
 COLUMNS: dict[str, type] = {
     **_ABOUT,
     **_GRADED,
-    **{"input_tokens": int, "output_tokens": int, "cost": float, "seconds": float},
+    **{"input_tokens": int, "output_tokens": int, "cost": float},
+    **{"cached_tokens": int, "reasoning_tokens": int, "seconds": float},
 }
 """The columns of a table of episodes, and the type of each."""
 

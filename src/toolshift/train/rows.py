@@ -118,7 +118,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def _as_messages(row: Any, where: str) -> Any:
     """A row of another format as one of OpenAI messages; what is of none passes."""
-    if not isinstance(row, dict) or "messages" in row or "completion" in row:
+    if not isinstance(row, dict) or "completion" in row:
+        return row
+    if "messages" in row and not FORMATS.find("anthropic").recognises(row):
         return row
     form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
     try:
