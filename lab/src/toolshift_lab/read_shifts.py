@@ -234,6 +234,8 @@ def varied_options(scene: Scene, rng: Random, severity: Severity) -> Change:
         made = {one.name: one for one in (option() for _ in range(rng.randint(0, severity)))}
         surplus[tool.name] = tuple(p for p in made.values() if p.name not in names_of(tool))
     needed = {step.name for step in scene.calls}
+    if not any(tool.name in needed for tool in scene.tools):
+        raise NotApplicable("no tool is known to be needed")
     if not any(surplus.get(name) for name in needed):
         first = next(tool.name for tool in scene.tools if tool.name in needed)
         surplus[first] = (option(),)
