@@ -79,7 +79,7 @@ def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capsys.readouterr()
-        assert "Traceback" not in err
+        assert "Traceback" not in err, err
         return int(ended.value.code or 0), out, err
 
     return run

@@ -32,7 +32,7 @@ def agent_for(url: str, **more: Any) -> Any:
 
 @pytest.mark.skipif(importlib.util.find_spec("litellm") is not None, reason="it is installed")
 def test_without_the_library_it_says_what_to_install() -> None:
-    with pytest.raises(UsageError, match=r"toolshift\[litellm\]"):
+    with pytest.raises(UsageError, match=r"\[litellm\]"):
         make_agent("litellm:openai/m")
 
 

@@ -133,7 +133,7 @@ def test_a_scope_that_is_missing_is_named_and_asked_for(toolshift: Run, server: 
     toolshift("login", url)
     server.needs = "admin"
     code, _, said = toolshift("lock", url)
-    assert (code, f"toolshift login {url} --scope 'admin'" in said) == (2, True), said
+    assert (code, f"toolshift login {url} --scope admin" in said) == (2, True), said
     server.needs = "tools"  # the login itself is not asked for more
     assert toolshift("login", url, "--scope", "admin")[0] == 0
     server.needs = "admin"

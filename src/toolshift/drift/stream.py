@@ -30,6 +30,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.intake import Intake, check_read, no_text
+from toolshift.core.message import PROTOCOL_NAMES, REFUSE
 from toolshift.core.tool import JSON
 from toolshift.data.conversation import Call, Conversation, RowFault
 from toolshift.data.formats import FORMATS, read_as, recognised
@@ -40,8 +41,6 @@ from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.outcome import has_failed
 from toolshift.shifts.release.inputs import Kind
 
-REFUSE = "refuse"
-"""The tool by which an agent refuses in our own protocol."""
 _REFUSED = ("refusal", "content_filter")
 _GOES_ON = frozenset(("tool_call", "tool_calls", "tool_use", "function_call"))
 """Finish reasons of a turn that calls a tool, of OpenTelemetry, OpenAI and Anthropic."""
@@ -323,7 +322,7 @@ class _SpanCalls:
                 yield called
         if _is_ending(turn):
             request = next((said.text for said in turn.said if said.role == "user"), "")
-            yield Ended(any(reason.lower() in _REFUSED for reason in turn.reasons), request)
+            yield Ended(_is_refusal(turn), request)
 
     def _is_known(self, span: Span, run: ToolRun) -> bool:
         """Whether another span has told of the call."""
@@ -374,7 +373,13 @@ def _reported(turn: ModelTurn) -> Iterator[Called]:
 
 
 def _is_ending(turn: ModelTurn) -> bool:
-    """Whether the model answered, and called no tool."""
-    calls = any(said.calls for said in turn.replied)
+    """Whether the model answered, and called no tool but one of our own protocol."""
+    calls = any(call.name not in PROTOCOL_NAMES for said in turn.replied for call in said.calls)
     reasons = {reason.lower().replace("-", "_") for reason in turn.reasons}
     return not calls and _GOES_ON.isdisjoint(reasons) and bool(reasons or turn.replied)
+
+
+def _is_refusal(turn: ModelTurn) -> bool:
+    """Whether the model refused, by its reason to stop or by the tool of our own protocol."""
+    called = any(call.name == REFUSE for said in turn.replied for call in said.calls)
+    return called or any(reason.lower() in _REFUSED for reason in turn.reasons)

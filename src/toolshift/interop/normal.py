@@ -116,6 +116,7 @@ class _Writer:
     def __init__(self, root: object, strict: bool) -> None:
         self.root, self.strict, self.left = root, strict, MAX_NODES
         self.places: dict[int, str] = {}
+        self._held: list[object] = []  # so that no other node gets the identity of one
 
     def write(self, node: object, place: str, above: tuple[int, ...] = (), name: str = "") -> Node:
         """The form of a node; `above` has the nodes that it stands in, `name` its property's."""
@@ -124,6 +125,7 @@ class _Writer:
         if not isinstance(node, Mapping):
             return Node()
         self.left -= 1
+        self._held.append(node)
         place = self.places.setdefault(id(node), place)
         if "$ref" not in node and id(node) in above:
             return _cut(node, place)
@@ -131,7 +133,7 @@ class _Writer:
             return _cut(node, place)
         above = (*above, id(node))
         found = self._whole(_in_2020(node), place, above, name)
-        found.place = place
+        found.place = found.place or place  # that of a definition, where the node is one's alone
         return found
 
     def _whole(self, node: JSONSchema, place: str, above: tuple[int, ...], name: str) -> Node:

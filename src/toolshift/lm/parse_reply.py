@@ -50,7 +50,7 @@ _ACTION_ALONE = re.compile(
 """The same, without its arguments."""
 _LIST_OPENING = re.compile(r"\A\[\s*(\w[\w.\-/:$]*)\((.*)\Z", re.DOTALL)
 _DATA_BEGINS = re.compile(r"(?:^|[:>])[ \t]*(?=[\[{])", re.MULTILINE)
-_LAST_MARK = re.compile(r"\s*(?:</[\w:.\-]{1,40}>|<\|[\w/]{1,40}\|>)\Z")
+_LAST_MARK = re.compile(r"(?<!\s)\s*+(?:</[\w:.\-]{1,40}>|<\|[\w/]{1,40}\|>)\Z")
 _LOOKS = re.compile(
     r"\"name\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"(?:arguments|parameters|args|input)\""
     r"|^(?:call:|functions\.)?\w+(?::\d+)?\{\s?\"?\w+\"?:|^function ?\w+\s?\n?```json"

@@ -9,6 +9,7 @@ so are the domains of tau2-bench (`tau2:retail`).
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache
 
@@ -70,7 +71,6 @@ def is_loaded(name: str) -> bool:
     return named or name in WORLDS.installed() or name in world_names()
 
 
-@cache
 def find_world(name: str) -> World:
     """The world of this name.
 
@@ -84,6 +84,12 @@ def find_world(name: str) -> World:
         UsageError: where there is none (offers the nearest names), and where it declares what
             cannot work.
     """
+    return _find(name, os.getcwd() if is_file(name) else "")
+
+
+@cache
+def _find(name: str, folder: str) -> World:
+    """The world of a name; a file of it is another one in another working directory."""
     try:
         world = WORLDS.find(name)
     except UsageError as fault:

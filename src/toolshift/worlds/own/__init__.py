@@ -19,13 +19,14 @@ __all__ = ["OwnWorld", "file_of", "find_own", "load"]
 
 
 @cache
-def _load(path: str) -> OwnWorld:
+def _load(path: str, folder: str) -> OwnWorld:
+    """Reads a file; the same path is another file in another working directory."""
     return OwnWorld(read_file(Path(path)))
 
 
 def load(path: str | Path) -> OwnWorld:
     """The world of a file; made once in a process, and found by its name from then on."""
-    world = _load(str(path))
+    world = _load(str(path), os.getcwd())
     known = os.environ.get(OWN, "").split(os.pathsep)
     own = str(Path(path).resolve())
     if own not in known:  # worker processes inherit it
