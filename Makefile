@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: each would compile the sources anew without this.
 test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks conformance clean
+.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks clients conformance clean
 
 setup: .venv/.ready
 
@@ -90,6 +90,15 @@ adapters: setup  ## trains the shipped adapters again, where their stage is not 
 frameworks: setup  ## agent frameworks, Inspect and trainers, each in an environment of its own
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
 	$(BIN)/python tests/train/export/run.py --out studies/exports/results.json
+
+CLIENTS := openai==3.57.0 openai-agents==0.24.0 anthropic==2.14.0 google-genai==3.6.1 litellm==1.110.2
+CLIENT_TESTS := agents/test_responses.py agents/test_gemini.py agents/test_litellm.py \
+	connect/test_agents_sdk.py connect/test_model_proxy_anthropic.py \
+	connect/test_model_proxy_responses.py connect/test_model_proxy_gemini.py
+
+clients: setup  ## the vendors' own client libraries before strict servers
+	$(BIN)/pip install --quiet --upgrade --target build/clients $(CLIENTS)
+	PYTHONPATH=build/clients $(BIN)/python -m pytest -rs $(addprefix tests/,$(CLIENT_TESTS))
 
 conformance: setup  ## the official conformance tests of MCP on serve and through the proxy; needs npm
 	$(BIN)/python tests/connect/conformance/run.py --out studies/conformance/results.json

@@ -454,5 +454,158 @@ class AnthropicWire:
         return Heard(text, calls, error)
 
 
-WIRES: dict[str, Any] = {"anthropic": AnthropicWire(), "chat": ChatWire(), "gemini": GeminiWire()}
+# -- Responses ---------------------------------------------------------------------------------
+
+Event = tuple[str, dict[str, Any]]
+
+
+class ResponsesWire:
+    """OpenAI's Responses: items that begin, grow and end, and the whole response at the end."""
+
+    path = "/v1/responses"
+
+    def request(self, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        """A request for a stream."""
+        shown = [{"type": "function", "strict": False, **tool["function"]} for tool in tools]
+        return {"model": "m", "input": "Go.", "tools": shown, "stream": True}
+
+    def shown(self, request: dict[str, Any]) -> list[str]:
+        """The names of the tools in a request."""
+        return [tool["name"] for tool in request["tools"]]
+
+    def stream(self, rng: Random, text: str, calls: list[Call]) -> Sent:
+        """An answer in pieces, in one of the ways of providers."""
+        told = [self._thought()] if rng.random() < 0.5 else []
+        told += [self._message(rng, text)] if text or rng.random() < 0.5 else []
+        told += [self._call(rng, n, call) for n, call in enumerate(calls)]
+        many = [
+            [(kind, {"output_index": index, **said}) for kind, said in events]
+            for index, (_, events) in enumerate(told)
+        ]
+        if rng.random() < 0.3:  # items that grow at the same time
+            flat = [one for column in zip_longest(*many) for one in column if one]
+        else:
+            flat = list(chain.from_iterable(many))
+        items = [item for item, _ in told]
+        way = rng.choice(("plain", "plain", "ids for each event", "at the end", "none at the end"))
+        if way == "ids for each event":  # as gateways do that hide the ids of what is behind them
+            flat = [(kind, _with_other_ids(rng, said)) for kind, said in flat]
+        elif way == "at the end":
+            flat = []
+        output = [] if way == "none at the end" else items
+        response = {"id": "resp_1", "object": "response", "model": "m", "error": None}
+        begun = {**response, "status": "in_progress", "output": []}
+        ended = {**response, "status": "completed", "output": output, "usage": {"input_tokens": 3}}
+        events: list[Event] = [(f"response.{one}", {"response": begun})
+                               for one in ("created", "in_progress")]  # fmt: skip
+        events += [*flat, ("response.completed", {"response": ended})]
+        numbered, named = rng.random() < 0.8, rng.random() < 0.8
+        frames = [
+            self._frame(kind, named, {**said, **({"sequence_number": n} if numbered else {})})
+            for n, (kind, said) in enumerate(events)
+        ]
+        whole_at = len(frames) - 1
+        if rng.random() < 0.2:
+            frames.append(b"data: [DONE]\n\n")
+        return noisy(rng, frames, whole_at)
+
+    def _thought(self) -> tuple[dict[str, Any], list[Event]]:
+        item = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "c2ln"}
+        return item, self._within(item, item, [])
+
+    def _message(self, rng: Random, text: str) -> tuple[dict[str, Any], list[Event]]:
+        part = {"type": "output_text", "text": text, "annotations": []}
+        head = {"id": "msg_1", "type": "message", "role": "assistant"}
+        item = {**head, "status": "completed", "content": [part]}
+        place = {"item_id": "msg_1", "content_index": 0}
+        kind = "response.output_text"
+        inner = [(f"{kind}.delta", {**place, "delta": piece}) for piece in in_pieces(rng, text)]
+        inner = [
+            ("response.content_part.added", {**place, "part": {**part, "text": ""}}),
+            *inner,
+            (f"{kind}.done", {**place, "text": text}),
+            ("response.content_part.done", {**place, "part": part}),
+        ]
+        return item, self._within({**head, "status": "in_progress", "content": []}, item, inner)
+
+    def _call(self, rng: Random, number: int, call: Call) -> tuple[dict[str, Any], list[Event]]:
+        own = f"fc_{number}"
+        head = {"id": own, "type": "function_call", "call_id": f"c{number}", "name": call[0]}
+        pieces = _split(rng, call)
+        item = {**head, "status": "completed", "arguments": "".join(pieces)}
+        kind = "response.function_call_arguments"
+        inner = [(f"{kind}.delta", {"item_id": own, "delta": piece}) for piece in pieces]
+        inner *= rng.random() < 0.8  # some send the whole alone
+        inner.append((f"{kind}.done", {"item_id": own, "arguments": item["arguments"]}))
+        return item, self._within({**head, "status": "in_progress", "arguments": ""}, item, inner)
+
+    def _within(
+        self, begun: dict[str, Any], item: dict[str, Any], inner: list[Event]
+    ) -> list[Event]:
+        first, last = "response.output_item.added", "response.output_item.done"
+        return [(first, {"item": begun}), *inner, (last, {"item": item})]
+
+    def error(self, rng: Random) -> bytes:
+        """A frame that tells of an error."""
+        told = {"code": "server_error", "message": "overloaded"}
+        failed = {"id": "resp_1", "object": "response", "status": "failed", "output": []}
+        return rng.choice(
+            (
+                self._frame("error", True, {**told, "param": None}),
+                self._frame("response.failed", True, {"response": {**failed, "error": told}}),
+                b"data: " + json.dumps({"error": told}).encode() + b"\n\n",
+            )
+        )
+
+    def _frame(self, kind: str, named: bool, said: dict[str, Any]) -> bytes:
+        data = json.dumps({"type": kind, **said}, ensure_ascii=False)
+        return (f"event: {kind}\n" * named + f"data: {data}\n\n").encode()
+
+    def heard(self, raw: str) -> Heard:
+        """What a client reads: of the events, which tell the same as the response at the end."""
+        text, error, last = "", "", 0
+        calls, output = dict[int, dict[str, Any]](), None
+        for number, said in enumerate(map(json.loads, _datas(raw))):
+            kind, place = said["type"], said.get("output_index", -1)
+            assert said.get("sequence_number", 0) in (number, 0)
+            if kind == "error":
+                error = said.get("message") or "error"
+            elif kind == "response.failed":
+                error = said["response"]["error"]["message"]
+            elif kind == "response.output_item.added":
+                assert place == last
+                last += 1
+                if said["item"]["type"] == "function_call":
+                    calls[place] = dict(said["item"])
+            elif kind == "response.output_text.delta":
+                text += said["delta"]
+            elif kind == "response.function_call_arguments.delta":
+                calls[place]["arguments"] += said["delta"]
+            elif kind == "response.completed":
+                output = said["response"]["output"]
+        found = [(c["name"], json.loads(c["arguments"] or "{}")) for _, c in sorted(calls.items())]
+        if output is not None:
+            assert [(o["name"], json.loads(o["arguments"] or "{}"))
+                    for o in output if o["type"] == "function_call"] == found  # fmt: skip
+            parts = [p for o in output if o["type"] == "message" for p in o["content"]]
+            assert not text or text == "".join(part["text"] for part in parts)
+            text = "".join(part["text"] for part in parts)
+        return Heard(text, found, error)
+
+
+def _with_other_ids(rng: Random, said: dict[str, Any]) -> dict[str, Any]:
+    """An event with the ids of its item made up anew, as some gateways do for each event."""
+    own = f"x{rng.randrange(10**6)}"
+    out = {**said, "item_id": own} if "item_id" in said else dict(said)
+    if "item" in said and "id" in said["item"]:
+        out["item"] = {**said["item"], "id": own}
+    return out
+
+
+WIRES: dict[str, Any] = {
+    "anthropic": AnthropicWire(),
+    "chat": ChatWire(),
+    "gemini": GeminiWire(),
+    "responses": ResponsesWire(),
+}
 """By dialect."""

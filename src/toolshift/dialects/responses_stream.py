@@ -163,8 +163,9 @@ class ResponsesStream:
         if not isinstance(item, dict):
             named = {"id": piece.get("item_id")}
             return self._slot_of(named, index) if named["id"] or index is not None else None
-        found = self._slot_of(item, index)
-        if found is None or (kind == "response.output_item.added" and found.whole):
+        begins = kind == "response.output_item.added"
+        found = self._slot_of(item, index, begins)
+        if found is None or (begins and found.whole):
             place = index if index is not None else len(self._slots)
             found = _Slot(dict(item), place)
             self._slots.append(found)
@@ -172,15 +173,20 @@ class ResponsesStream:
             found.item, found.whole = item, True
         return found
 
-    def _slot_of(self, item: Item, index: int | None) -> _Slot | None:
-        """By its ids; else by its number, where the ids do not speak against it."""
+    def _slot_of(self, item: Item, index: int | None, begins: bool = False) -> _Slot | None:
+        """By its ids; else by its number, for some gateways give each event another id.
+
+        An item that begins is another one where its ids are others. The id of a call, which the
+        model has made, is the same in all events.
+        """
         alike = []
         for slot in reversed(self._slots):
             both = [k for k in ("id", "call_id") if item.get(k) and slot.item.get(k)]
-            if any(item[key] != slot.item[key] for key in both):
-                continue
-            if both:
+            others = [key for key in both if item[key] != slot.item[key]]
+            if both and not others:
                 return slot
+            if "call_id" in others or (begins and others):
+                continue
             same_kind = item.get("type", slot.item.get("type")) == slot.item.get("type")
             alike += [slot] if slot.index == index and same_kind else []
         return alike[0] if alike else None

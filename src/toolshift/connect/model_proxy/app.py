@@ -98,6 +98,8 @@ class ModelProxy:
 
     async def answer(self, request: Request) -> Response:
         """Answers a request: shifted, or not at all where that is not known to be possible."""
+        if request.method in ("GET", "HEAD") and _path(request).strip("/") == "":
+            return Response("toolshift model-proxy\n", media_type="text/plain")  # is it there?
         raw = await request.body()
         if not self.how.stack:
             return await self._forward(request, raw)
