@@ -271,11 +271,10 @@ def test_errors_of_the_model_pass_through_and_a_lost_model_is_said() -> None:
 
 @pytest.mark.parametrize("stack", ["", "tool_name_noise:3"])
 def test_whether_a_proxy_is_there_is_no_request_of_the_model(stack: str) -> None:
-    with scripted_model(Part("oracle", TASK)) as model:
-        with proxied(model.url, stack) as (url, proxy):
-            root = url.removesuffix("/v1")
-            assert {httpx.head(root).status_code, httpx.get(f"{root}/").status_code} == {200}
-            assert httpx.post(root, json={}).status_code in (404, 501)
+    with scripted_model(Part("oracle", TASK)) as model, proxied(model.url, stack) as (url, _):
+        root = url.removesuffix("/v1")
+        assert {httpx.head(root).status_code, httpx.get(f"{root}/").status_code} == {200}
+        assert httpx.post(root, json={}).status_code in (404, 501)
     assert not model.requests
 
 
