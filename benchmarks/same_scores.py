@@ -380,11 +380,14 @@ def augmented(
     return found
 
 
+NOTHING_USED = '"usage":{"input_tokens":0,"output_tokens":0,"cost":0.0}'
+
+
 def renamed(line: str) -> str:
-    """A line with the names of today."""
+    """A line with the names of today, and without a usage of nothing, which is not stored now."""
     for old, new in RENAMED.items():
         line = line.replace(f'"{old}"', f'"{new}"')
-    return line
+    return line.replace(NOTHING_USED, '"usage":{}')
 
 
 def report(what: str, before: dict[str, str], after: dict[str, str]) -> int:
