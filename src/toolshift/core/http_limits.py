@@ -50,6 +50,9 @@ class ReplyLimits:
     def check(self, piece: bytes) -> None:
         """Counts a piece of the reply.
 
+        Args:
+            piece: what has come, unpacked.
+
         Raises:
             ReplyTooLong: when the time is up.
             ReplyTooLarge: when it is more than may come.
@@ -79,6 +82,12 @@ class ReplyLimits:
 
 def limit(name: str) -> float:
     """A limit, as the environment has it.
+
+    Args:
+        name: of its variable.
+
+    Returns:
+        Its seconds or megabytes.
 
     Raises:
         UsageError: where it is no number above 0.
