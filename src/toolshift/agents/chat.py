@@ -270,8 +270,10 @@ class ChatAgent:
     def _attempt(self, body: bytes) -> Answer:
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
+        from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
+
         try:
-            response = self._client.post(self._address, content=body)
+            response = fetch(self._client, "POST", self._address, content=body)
         except httpx.HTTPError as error:
             # Nothing was sent where no connection came about; otherwise nobody can know.
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)

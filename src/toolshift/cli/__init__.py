@@ -16,6 +16,7 @@ try:
     from toolshift.cli.group import toolshift
     from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError, outside
     from toolshift.core.files import NO_ROOM
+    from toolshift.core.redaction import without_secrets
     from toolshift.core.terminal import say
     from toolshift.core.text import visible
 except KeyboardInterrupt:  # before there is a command that could be stopped
@@ -40,7 +41,7 @@ def main() -> NoReturn:
     except (UsageError, ShiftFault) as wrong:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
             raise
-        say(f"Error: {visible(str(wrong))}{_advice(wrong)}", err=True)
+        say(f"Error: {visible(without_secrets(str(wrong)))}{_advice(wrong)}", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         say("Stopped.", err=True)

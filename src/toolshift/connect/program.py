@@ -29,7 +29,9 @@ from toolshift.connect.process import Process
 from toolshift.connect.serve.background import Background
 from toolshift.connect.serve.session import ActResult, AgentSession
 from toolshift.core.errors import UsageError
+from toolshift.core.http_limits import ReplyTooLarge, fetch
 from toolshift.core.message import REASONS
+from toolshift.core.redaction import secrets_of_environment
 from toolshift.episode.episode import Episode
 
 TIMEOUT = 300.0
@@ -42,7 +44,6 @@ program with it by itself, so nothing else is taken for it.
 """
 _READ = ("answer", "refusal", "question", "prose")
 PLACEHOLDERS = ("mcp_url", "control_url", "task", "system")
-_SECRET = re.compile("key|token|auth|secret|passw|credential", re.IGNORECASE)
 _CAN_PASS = frozenset((408, 429, 502, 503, 504))
 """What a server says that is out of order for a while; anything else is the agent's answer."""
 
@@ -181,7 +182,10 @@ class UrlAgent:
             "turn": visit.episode.asked + 1,
         }
         try:
-            response = self._client.post(self._url, json=body)
+            response = fetch(self._client, "POST", self._url, self.timeout, json=body)
+        except ReplyTooLarge as fault:
+            visit.crash(f"{fault}")
+            return None
         except (httpx.ReadTimeout, httpx.WriteTimeout):
             visit.crash(f"it did not reply within {self.timeout:g} seconds")
             return None
@@ -218,7 +222,7 @@ class _Visit:
         self.control_url = f"{background.url}/e/{self.id}"
         self.mcp_url = f"{self.control_url}/mcp"
         self.message = self.seat.message
-        self._secrets = sorted(_secrets(), key=len, reverse=True)
+        self._secrets = secrets_of_environment()
 
     def hear(self, heard: ActResult, process: Process | None = None) -> None:
         """Passes on what an act has brought about: changed tools, the user's next turn, the end."""
@@ -382,9 +386,3 @@ def _hash_files(words: list[str]) -> str:
 def _check_timeout(timeout: float) -> None:
     if timeout <= 0:
         raise UsageError("a program needs a timeout above 0 seconds")
-
-
-def _secrets() -> set[str]:
-    """The values of the environment that must not show up in a trace."""
-    named = (text for name, text in os.environ.items() if _SECRET.search(name))
-    return {text for text in named if len(text) >= 8 and not text.startswith("/")}

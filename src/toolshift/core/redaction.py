@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 GONE = "[redacted]"
@@ -16,6 +18,12 @@ READ = 2 * LONGEST
 DEEPEST = 40
 SHORTEST = 6
 """Characters of a value that is taken for a secret wherever it turns up."""
+OWNED = re.compile(
+    r"key(?!board|ring|map)|token|auth(?!or)|secret|passw|pwd$|credential", re.IGNORECASE
+)
+"""Names of variables of the environment whose values are secret."""
+SHORTEST_OWNED = 8
+"""The same, where it is taken out of what is stored of an episode, or shown on a terminal."""
 SECRET_KEY = re.compile(
     r"pass(word|wd|phrase)?$|passw|secret|token(?!s$|s_|ize)|api[-_]?key|auth(?!ors?$)|cookie|credential"
     r"|private[-_]?key|access[-_]?key|session[-_]?id|signature|bearer|[-_]pat$|[-_]key$|pwd",
@@ -36,6 +44,39 @@ RANDOM = re.compile(r"[A-Za-z0-9]{12}")
 ASSIGNED = re.compile(
     r"(?P<head>[\"']?(?<![\w.-])(?P<key>[\w.-]{2,})[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;&<>{}]{4,})"
 )
+
+
+def secrets_of_environment() -> tuple[str, ...]:
+    """The values of the variables whose names say that they are secret, the longest first.
+
+    Short ones are words that stand elsewhere too, and a path is no secret.
+    """
+    values = (value for key, value in os.environ.items() if OWNED.search(key))
+    found = {value for value in values if len(value) >= SHORTEST_OWNED and value[0] != "/"}
+    return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+def without_secrets(text: str) -> str:
+    """A text that is shown, without secrets of the environment, nor what looks like a key."""
+    for secret in secrets_of_environment():
+        text = text.replace(secret, GONE)
+    return KEY.sub(_without_key, SECRET_TEXT.sub(GONE, text))
+
+
+def stored_without_secrets(line: bytes) -> bytes:
+    """JSON that is kept, without the secrets of the environment; all else is kept byte by byte."""
+    secrets = secrets_of_environment()
+    if not secrets:
+        return line
+    found = _within_json(secrets)
+    return found.sub(GONE.encode(), line) if found.search(line) else line
+
+
+@lru_cache(maxsize=8)
+def _within_json(secrets: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Secrets as they stand within a text of JSON."""
+    written = (json.dumps(secret, ensure_ascii=False)[1:-1].encode() for secret in secrets)
+    return re.compile(b"|".join(map(re.escape, written)))
 
 
 class Redactor:

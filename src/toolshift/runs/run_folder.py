@@ -46,6 +46,7 @@ from toolshift.core.files import (
     write,
 )
 from toolshift.core.message import Usage
+from toolshift.core.redaction import stored_without_secrets
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import split_version
 from toolshift.core.step import Step
@@ -241,7 +242,7 @@ class RunFolder:
         """Appends finished episodes."""
         self._append(
             [record.episode for record in records],
-            [JSON.encode(record) for record in records],
+            [_stored(record) for record in records],
             [round(took, 6) for took in seconds],
         )
         if self.told is not None:
@@ -250,7 +251,7 @@ class RunFolder:
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
         """Appends finished episodes that are JSON already."""
         names = [msgspec.json.decode(record, type=_Named).episode for record in records]
-        self._append(names, [bytes(record) for record in records], seconds)
+        self._append(names, [stored_without_secrets(bytes(record)) for record in records], seconds)
         if self.told is not None:
             self.told([msgspec.json.decode(record, type=Record) for record in records], seconds)
 
@@ -344,7 +345,7 @@ class RunFolder:
 
     def rewrite(self, records: Sequence[Record]) -> None:
         """Replaces the stored episodes; they stay compressed if they were."""
-        content = b"".join(JSON.encode(record) + b"\n" for record in records)
+        content = b"".join(_stored(record) + b"\n" for record in records)
         path = self.episodes
         self.write(path.name, pack(content, path.suffix) if path.suffix in PACKED else content)
 
@@ -558,6 +559,11 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
     )
     read = change(manifest, suite=_suite(manifest.suite), selection=selection, shifts=versions)
     return read, Plan(selection, versions, renamed)
+
+
+def _stored(record: Record) -> bytes:
+    """A record as it is kept: with no secret that an agent has said."""
+    return stored_without_secrets(JSON.encode(record))
 
 
 def _cannot_write(path: Path, fault: OSError, what: str = "cannot write") -> str:

@@ -28,6 +28,7 @@ from toolshift.connect.model_proxy.conversation import (
 )
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.core.errors import ShiftFault, UsageError, described
+from toolshift.core.http_limits import ReplyLimits, ReplyTooLarge, ReplyTooLong, whole
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
 from toolshift.core.text import one_line
@@ -170,7 +171,8 @@ class ModelProxy:
                 return await self._streamed(exchange, url, headers)
             return await self._whole(exchange, url, headers)
         except httpx.HTTPError as fault:
-            why = f"the model cannot be reached: {type(fault).__name__}"
+            told = isinstance(fault, ReplyTooLong | ReplyTooLarge)
+            why = f"{fault}" if told else f"the model cannot be reached: {type(fault).__name__}"
             return _refusal(502, why, exchange.dialect)
         except LayerFault as broken:
             return _refusal(500, _broken(broken), exchange.dialect)
@@ -223,7 +225,7 @@ class ModelProxy:
     async def _whole(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
         dialect = exchange.dialect
         while True:
-            got = await self._client.post(url, content=exchange.request, headers=headers)
+            got = await _read(await self._open(exchange, url, headers))
             if got.status_code != 200:
                 self._note(exchange, got.status_code)
                 return Response(got.content, got.status_code, _back(got))
@@ -248,9 +250,8 @@ class ModelProxy:
         first = await self._open(exchange, url, headers)
         if first.status_code != 200:
             self._note(exchange, first.status_code)
-            content = await first.aread()
-            await first.aclose()
-            return Response(content, first.status_code, _back(first))
+            refused = await _read(first)
+            return Response(refused.content, refused.status_code, _back(refused))
         return StreamingResponse(
             self._pieces(exchange, url, headers, first), media_type="text/event-stream"
         )
@@ -267,7 +268,7 @@ class ModelProxy:
         stream = dialect.stream(exchange.body)
         try:
             while True:
-                async for event in events(got.aiter_bytes()):
+                async for event in events(ReplyLimits().apieces(got)):
                     for going in stream.add(event.name, event.data):
                         yield going
                 if not stream.whole:
@@ -473,9 +474,18 @@ def _calls(calls: Any) -> list[dict[str, Any]]:
     return [{"id": call.get("id"), **(call.get("function") or {})} for call in calls or ()]
 
 
+async def _read(got: httpx.Response) -> httpx.Response:
+    """A reply, read whole within its limits."""
+    try:
+        pieces = [piece async for piece in ReplyLimits().apieces(got)]
+    finally:
+        await got.aclose()
+    return whole(got, b"".join(pieces))
+
+
 async def _all_of(got: httpx.Response) -> AsyncIterator[bytes]:
     try:
-        async for piece in got.aiter_bytes():
+        async for piece in ReplyLimits().apieces(got):
             yield piece
     finally:
         await got.aclose()

@@ -138,8 +138,10 @@ class HttpTools:
         """Sends a request."""
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
+        from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
+
         try:
-            answer = self.client.request(method, path, **how)
+            answer = fetch(self.client, method, path, **how)
             if answer.status_code == httpx.codes.UNAUTHORIZED and self._login is not None:
                 answer = self._asked_again(method, path, **how)
             return answer
