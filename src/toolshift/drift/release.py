@@ -344,8 +344,7 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if left:
         return "said", "; ".join(left)
     asked = [
-        f"what does it return for {path}? [returned.{name}] \"{path}\" = ..."
-        for path in form.missing
+        f'what does it return for {path}? [returned.{name}] "{path}" = ...' for path in form.missing
     ]
     if pages is not None and not pages.is_known:
         asked.append(f"how many are on a page? [pages.{name}] size = ...")

@@ -20,7 +20,7 @@ from toolshift.interop.schema import choices_of
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.conversions import ARROW, FORMATS, conversions, units_in
 from toolshift.shifts.release.mapping import UNDECIDED, Answers, WrongEntry
-from toolshift.shifts.release.match import SURE, alike_names, alike_texts, words
+from toolshift.shifts.release.match import POSSIBLE, SURE, alike_names, alike_texts, words
 from toolshift.shifts.release.paging import list_in, paged_by
 from toolshift.shifts.release.results import (
     SLOT,
@@ -43,7 +43,7 @@ _ALIKE = 0.5
 class Draft(Protocol):
     """The mapping as it grows; see `resolve`."""
 
-    def match(  # noqa: D102
+    def match(
         self,
         path: tuple[str, ...],
         olds: Mapping[str, Any],
@@ -52,11 +52,15 @@ class Draft(Protocol):
         alike: Callable[[Any, Any], float],
         *,
         possible: float,
-    ) -> dict[str, str]: ...
+    ) -> dict[str, str]:
+        """What became what among things of one kind."""
+        ...
 
-    def ask(  # noqa: D102
+    def ask(
         self, path: tuple[str, ...], guess: str, likeness: float, choices: tuple[str, ...]
-    ) -> str: ...
+    ) -> str:
+        """Asks for one entry; returns what stands there until it is answered."""
+        ...
 
 
 Tables = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
@@ -70,7 +74,7 @@ def settle_results(
 ) -> None:
     """Settles what became of the results of a tool that goes on."""
     fields, values, units = tables
-    old, new = before.tool.name, after.tool.name
+    old = before.tool.name
     fields[old] = dict(given.fields.get(old, {}))
     values[old] = {path: dict(t) for path, t in given.result_values.get(old, {}).items()}
     units[old] = dict(given.units.get(old, {}))
@@ -297,10 +301,13 @@ def _settle_choices(
 
     def alike(one: str, other: str) -> float:
         pairs = zip((one, other), common, strict=True)
-        mine, theirs = (
-            [w for w in words(x) if w not in c] for x, c in zip((one, other), common, strict=True)
-        )
-        return 1.0 if mine == theirs else min(alike_names(one, other), _DOUBT)
+        mine, theirs = ([w for w in words(text) if w not in shared] for text, shared in pairs)
+        if mine == theirs:
+            return 1.0
+        likeness = alike_names(one, other)
+        if likeness < POSSIBLE:  # nothing in common: the order of the choices is all there is
+            return 0.05 if was.index(one) == now.index(other) else 0.0
+        return min(likeness, _DOUBT)
 
     olds, news = ({one: one for one in some} for some in (was, now))
     table = draft.match(path, olds, news, given, alike, possible=0.0)
@@ -350,16 +357,9 @@ def check_results(given: Answers, before: Source, after: Source) -> None:
     Raises:
         WrongEntry: for an entry that speaks of what is declared and not there.
     """
-    old, new = before.tool.name, after.tool.name
     form = form_of(given, before, after)
-    for a, b in given.fields.get(old, {}).items():
-        spot = ("fields", old, a)
-        for name in SLOT.findall(a) or [a]:
-            _check_old(form, spot, name)
-        for name in SLOT.findall(b) or [b]:
-            if name not in ("", UNDECIDED, WHOLE) and form.news:
-                _check_known(spot, name, form.news, wrap_of(form.after, form.news))
-        _check_lists(form, spot, a, b)
+    _check_moves(given, before, form)
+    old, new = before.tool.name, after.tool.name
     for path, table in given.result_values.get(old, {}).items():
         _check_old(form, ("result_values", old, path), path)
         _check_words(form, ("result_values", old, path), path, table)
@@ -368,17 +368,29 @@ def check_results(given: Answers, before: Source, after: Source) -> None:
         _check_old(form, spot, path)
         if how not in ("", UNDECIDED, *_known_conversions()):
             raise WrongEntry(spot, unknown("conversion", how, _known_conversions()))
-    for path, value in given.returned.get(new, {}).items():
+    for path, value in given.returned.get(new, {}).items() if form.news else ():
         spot = ("returned", new, path)
-        if form.news:
-            _check_known(spot, path, form.news, "")
-            if value != UNDECIDED and not _fits(value, form.news[path].schema):
-                raise WrongEntry(spot, f"{new} does not return {value!r:.80} for {path}")
+        _check_known(spot, path, form.news, "")
+        if value != UNDECIDED and not _fits(value, form.news[path].schema):
+            raise WrongEntry(spot, f"{new} does not return {value!r:.80} for {path}")
     for key, size in given.pages.get(new, {}).items():
         if key != "size" or size < 1:
             raise WrongEntry(("pages", new, key), "it takes `size`, a whole number from 1")
         if paged_by(after) is None:
             raise WrongEntry(("pages", new, key), f"{new} does not return pages of one list")
+
+
+def _check_moves(given: Answers, before: Source, form: ResultForm) -> None:
+    """Checks that values move from places that are there to places that are."""
+    old = before.tool.name
+    for a, b in given.fields.get(old, {}).items():
+        spot = ("fields", old, a)
+        for name in SLOT.findall(a) or [a]:
+            _check_old(form, spot, name)
+        for name in SLOT.findall(b) or [b]:
+            if name not in ("", UNDECIDED, WHOLE) and form.news:
+                _check_known(spot, name, form.news, wrap_of(form.after, form.news))
+        _check_lists(form, spot, a, b)
 
 
 @lru_cache(maxsize=1)

@@ -76,7 +76,7 @@ class Route:
         values: for an old parameter, the old words to the new ones.
         fixed: what old parameters get that the new tool does not take.
         form: how its results become those of the new tool.
-        pages: how its lists are cut into pages, or put together from them; None where neither is done.
+        pages: how its lists are cut into pages, or put together from some; None for neither.
         missing: old parameters that are required, and that nobody can say any more.
     """
 

@@ -21,7 +21,7 @@
     [result_values.get_order.status]                    # by the old tool and path: old = new
     open = "OPEN"
 
-    [units.get_order]                                   # by the old tool: path = how it is converted
+    [units.get_order]                                   # by the old tool: path = conversion
     weight = "g -> kg"                                  # also "unix seconds -> date-time"
 
     [returned.get_order]                                # by the new tool: what a new path of its
@@ -130,7 +130,8 @@ def entries_of(path: Path) -> Iterator[None]:
 
 def _line_of(text: str, path: tuple[str, ...]) -> int:
     """The line of the entry at a path, or of the innermost table of it; 0 where none is found."""
-    best, table = (0, 0), ()
+    best = (0, 0)
+    table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
         if bare.startswith("["):

@@ -11,12 +11,13 @@ page has, a list comes in two pages, until the mapping says it (`pages`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolshift.core import seed as seeds
-from toolshift.core.tool import Hint, Param, Tool
+from toolshift.core.tool import Hint, Param, Result, Tool
 from toolshift.interop.schema import usual
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.match import words
@@ -312,27 +313,58 @@ def _cursor(style: Style, start: int) -> str:
 # -- gathering -------------------------------------------------------------------------------------
 
 
-def onward_from(style: Style, whole: Mapping[str, Any], page: int, seen: int) -> Any:
-    """What the next page of the old tool is asked for with; None where there is none."""
-    listed = _at(whole, style.container)
-    if not isinstance(listed, list) or not listed:
-        return None
+def gathered(
+    style: Style,
+    first: Result,
+    call: Callable[[Mapping[str, Any]], Result],
+    whole_of: Callable[[Any], Any],
+) -> tuple[Result | None, dict[str, Any]]:
+    """The first page with the records of all others, or the failure of one of them.
+
+    A page that nobody asked for when the tools were recorded ends the list.
+    """
+    latest = deepcopy(whole_of(first.data))
+    whole, found = latest, _at(latest, style.container)
+    if not isinstance(found, list):
+        return None, whole
+    for page in range(1, MAX_PAGES):
+        onward = _after(style, latest, page, len(found))
+        if onward is None:
+            break
+        more = call({style.param.name: onward})
+        if not more.ok and not more.unrecorded:
+            return more, whole
+        latest = whole_of(more.data) if more.ok else {}
+        records = _at(latest, style.container)
+        if not isinstance(records, list) or not records:
+            break
+        found += records
+    return None, whole
+
+
+def _after(style: Style, whole: Mapping[str, Any], page: int, seen: int) -> Any:
+    """What the next page is asked for with; None where there is none."""
     told = {what: _at(whole, name) for name, (what, _) in style.told.items()}
-    if told.get("more") is False or told.get("end") is True:
-        return None
-    if "next" in told and not told["next"]:
-        return None
-    total = told.get("total")
-    if isinstance(total, int) and not isinstance(total, bool) and seen >= total:
-        return None
-    pages = told.get("pages")
-    if isinstance(pages, int) and page >= pages:
+    if _is_last(told, page, seen):
         return None
     if style.by == "page":
         return style.first + page
     if style.by == "offset":
         return seen
-    return told["next"] if "next" in told else _id_of(listed[-1])
+    listed = _at(whole, style.container)
+    return told["next"] if "next" in told else _id_of(listed[-1]) if listed else None
+
+
+def _is_last(told: Mapping[str, Any], page: int, seen: int) -> bool:
+    """Whether what a page says tells that it is the last."""
+    total, pages = told.get("total"), told.get("pages")
+    return (
+        told.get("more") is False
+        or told.get("end") is True
+        or ("next" in told and not told["next"])
+        or (isinstance(total, int) and seen >= total)
+        or (isinstance(pages, int) and page >= pages)
+    )
 
 
 def _at(whole: Any, path: str) -> Any:

@@ -12,7 +12,6 @@ the reason "tool_unavailable", which is plain from the start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -35,7 +34,7 @@ from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.match import words
-from toolshift.shifts.release.paging import MAX_PAGES, Page, WrongPage, cut, onward_from
+from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
 from toolshift.shifts.release.required import (
     Named,
     is_neutral,
@@ -126,7 +125,7 @@ class Release:
         A word that stands for two is left out.
         """
         found: dict[tuple[str, ...], dict[str, str]] = {}
-        for route in (route for routes in self.routes.values() for route in routes):
+        for route in (route for several in self.routes.values() for route in several):
             for path, table in route.form.values.items():
                 new = route.form.moved(route.form.old_path(path)) or path
                 for key in {path.split(".")[-1], new.split(".")[-1]}:
@@ -317,7 +316,8 @@ class Carried:
         """Carries out the call, as far as an old tool can be told what was said."""
         release, name = self.release, self.name
         if release.unchanged(name):
-            return release.surface.outward(below(name, arguments), name)
+            old_arguments = _told_back(release, release.routes[name][0], arguments)
+            return release.surface.outward(below(name, old_arguments), name)
         wrong = _wrong(release.after.sources[name], arguments)
         if wrong:
             return error("invalid_arguments", f"{name}: {wrong}")
@@ -411,7 +411,7 @@ def _told_back(release: Release, route: Route, arguments: dict[str, Any]) -> dic
 def _called(
     release: Release, route: Route, arguments: dict[str, Any], below: Below
 ) -> tuple[Result, Any]:
-    """The result of the old tool, and its data with all pages where the new tool pages otherwise."""
+    """The result of the old tool; its data with all pages where the new one pages otherwise."""
     pages = route.pages
     if pages is not None:
         styles = [style for style in (pages.before, pages.after) if style is not None]
@@ -420,39 +420,17 @@ def _called(
         left_out = {back.get(name, name) for name in spoken}
         needed = {p.name for p in release.before.sources[route.old].tool.params if p.required}
         arguments = {k: v for k, v in arguments.items() if k not in left_out - needed}
-    result = release.surface.outward(below(route.old, arguments), route.old)
+
+    def call(more: Mapping[str, Any]) -> Result:
+        return release.surface.outward(below(route.old, {**arguments, **more}), route.old)
+
+    result = call({})
     if not result.ok or pages is None or pages.before is None:
         return result, result.data
-    style, as_list = pages.before, isinstance(result.data, list)
-    whole = deepcopy(route.form.whole(result.data))
-    *above, last = style.container.split(".")
-    holder: Any = whole
-    for key in above:
-        holder = holder.get(key) if isinstance(holder, dict) else None
-    latest = whole
-    for page in range(1, MAX_PAGES):
-        listed = holder.get(last) if isinstance(holder, dict) else None
-        if not isinstance(listed, list):
-            break
-        onward = onward_from(style, latest, page, len(listed))
-        if onward is None:
-            break
-        more = release.surface.outward(
-            below(route.old, {**arguments, style.param.name: onward}), route.old
-        )
-        if more.unrecorded:  # nobody asked for it when the tools were recorded
-            break
-        if not more.ok:
-            return more, more.data
-        latest = route.form.whole(more.data)
-        new = latest
-        for key in above:
-            new = new.get(key) if isinstance(new, dict) else {}
-        found = new.get(last) if isinstance(new, dict) else None
-        if not isinstance(found, list) or not found:
-            break
-        holder[last] = [*listed, *found]
-    return result, whole[route.form.wrap] if as_list else whole
+    fault, whole = gathered(pages.before, result, call, route.form.whole)
+    if fault is not None:
+        return fault, fault.data
+    return result, whole[route.form.wrap] if isinstance(result.data, list) else whole
 
 
 def _outward(result: Result, data: Any, route: Route, said: Mapping[str, Any]) -> Result:
@@ -513,15 +491,16 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     except Untraceable as reason:
         raise NotApplicable(f"the task cannot be carried over: {reason}") from None
     needed = {name for step in scene.calls for name, _ in step.true}
-    if scene.solvable and steps[-1].kind == "answer":
+    gone = lost_values(release, scene) if scene.solvable else []
+    if scene.solvable and steps[-1].kind == "answer" and not gone:
         return {}
     if not scene.solvable and _refused_alike(shifted, steps, needed):
         return {}
     if scene.solvable and _is_lost(release, scene):
         asks = (*scene.asks[:-1], replace(scene.asks[-1], expected=None))
         done, judged = scene.outcome.effects, not scene.world.traceable
-        gone = Outcome((), done, "tool_unavailable", witness=(), presumed=judged)
-        return {"asks": asks, "outcome": gone}
+        refusal = Outcome((), done, "tool_unavailable", witness=(), presumed=judged)
+        return {"asks": asks, "outcome": refusal}
     failed = [step.text for step in steps if step.kind == "call" and not step.ok]
     why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
     open_ = open_ones(release, scene)
@@ -529,7 +508,7 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
         questions = "; ".join(map(str, open_[:3]))
         tables = ", ".join(dict.fromkeys(f"[given.{one.tool}]" for one in open_[:3]))
         why = f": {questions}. Say what users state for it in the mapping, under {tables}"
-    elif scene.solvable and (gone := lost_values(release, scene)):
+    elif gone:
         why = f": it reads {', '.join(gone[:3])}, which results have no more"
     elif not scene.solvable and needed & release.lost:
         names = ", ".join(sorted(needed & release.lost))

@@ -250,9 +250,9 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     merged = {name for one in given.merged.values() for name in one.tools.values()}
     finders = {one.finder for one in given.merged.values() if one.finder}
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
-    by_old = (given.params, given.defaults, given.values, given.split)
-    by_old += (given.fields, given.result_values, given.units)
-    olds = {*given.renamed, *given.removed, *merged, *(name for table in by_old for name in table)}
+    olds = {*given.params, *given.defaults, *given.values, *given.split}
+    olds |= {*given.fields, *given.result_values, *given.units}
+    olds |= {*given.renamed, *given.removed, *merged}
     news = {*later, *given.added, *given.merged, *split, *finders}
     news |= {*given.given, *given.returned, *given.pages}
     for names, box, side in ((olds, before, "old"), (news, after, "new")):

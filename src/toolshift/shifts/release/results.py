@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jsonschema_rs
@@ -214,7 +214,8 @@ class ResultForm:
             if SLOT.search(old) or SLOT.search(new):
                 continue
             place = self.olds.get(self.old_path(old))
-            if old == WHOLE or new == WHOLE or (place is not None and not place.is_leaf):
+            inner = place is not None and not place.is_leaf
+            if WHOLE in (old, new) or inner:
                 table[self.old_path(old)] = self.new_path(new, old)
         return dict(sorted(table.items(), key=lambda item: item[0].count(".")))
 
@@ -272,7 +273,7 @@ class ResultForm:
         """Old places that results have no more."""
         if not self.news or not self.olds:
             return ()
-        gone = []
+        gone: list[str] = []
         for name, place in self.olds.items():
             held = any(name == up or name.startswith(f"{up}.") for up in gone)
             if not held and name not in self._parts and not self.moved(name):
@@ -437,11 +438,8 @@ class ResultForm:
         single = {old: (new, list(_take(out, old.split(".")))) for old, new in self.single.items()}
         for path in self.dropped:
             list(_take(out, path.split(".")))
-        for path, table in self.values.items():
-            self._each(out, single, self.old_path(path), self._swapped(path, table))
-        for path, how in self.units.items():
-            if how not in ("", UNDECIDED):
-                self._each(out, single, self.old_path(path), lambda v, how=how: converted(v, how))
+        for path, change in self._rewritten():
+            self._each(out, single, self.old_path(path), change)
         for old, new in self.lifts.items():
             out = _lift(out, old, new)
         for new, taken in single.values():
@@ -449,17 +447,30 @@ class ResultForm:
             for elements, value in taken:
                 _put(out, new.split("."), elements, value, at)
         for new, (old_place, place) in self.retyped.items():
-            _change(out, new.split("."), lambda v, o=old_place, p=place: _retyped(v, o, p))
-        if self.after is not None and (self.before is not None or self.returned):
-            filled = _fill(out, self._root, (), self.returned)
-            out = filled if isinstance(filled, dict) else out
-        return out
+            _change(out, new.split("."), partial(_retyped, old=old_place, new=place))
+        return self._filled(out)
+
+    def _filled(self, out: dict[str, Any]) -> dict[str, Any]:
+        """A result with what is required now."""
+        if self.after is None or (self.before is None and not self.returned):
+            return out
+        filled = _fill(out, self._root, (), self.returned)
+        return filled if isinstance(filled, dict) else out
+
+    def _rewritten(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+        """The old paths whose values are said otherwise now, and how."""
+        for path, table in self.values.items():
+            yield path, self._swapped(table)
+        for path, how in self.units.items():
+            if how not in ("", UNDECIDED):
+                yield path, partial(converted, how=how)
 
     @cached_property
     def _root(self) -> Node:
         return normal(self.after or {})
 
-    def _swapped(self, path: str, table: Mapping[str, str]) -> Callable[[Any], Any]:
+    @staticmethod
+    def _swapped(table: Mapping[str, str]) -> Callable[[Any], Any]:
         told = {a: b for a, b in table.items() if b not in ("", UNDECIDED)}
         return lambda value: told.get(value, value) if isinstance(value, str) else value
 
@@ -534,6 +545,8 @@ def _validator(schema: Mapping[str, Any] | None) -> Any:
 # -- types -----------------------------------------------------------------------------------------
 
 _NUMBERS = frozenset(("integer", "number"))
+_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,14})\.\d{1,9}")
+"""A number in a text that loses nothing as one: no code with leading zeros."""
 
 
 def _takes(new: Place, old: Place) -> bool:
@@ -567,6 +580,7 @@ def _retyped(value: Any, old: Place, new: Place) -> Any:
         plain = int(value) if float(value).is_integer() and abs(value) < 2**53 else value
         candidates += [str(plain), f"{value:.2f}"] if round(value, 2) == value else [str(plain)]
     if isinstance(value, str):
+        candidates += [float(value)] if _DECIMAL.fullmatch(value) else []
         candidates += [one for one in choices_of(new.schema) if words(one) == words(value)]
     check = _validator(new.schema)
     if check is None:
@@ -672,7 +686,7 @@ def _lift(out: dict[str, Any], old: str, new: str) -> dict[str, Any]:
 
 
 def _fill(value: Any, node: Any, path: Keys, returned: Mapping[str, Any]) -> Any:
-    """A value with what its schema requires and nothing has given, where one value alone is left."""
+    """A value with what its schema requires and nothing has given, where one value is left."""
     if not isinstance(node, Mapping) or getattr(node, "cut", False):
         return value
     if isinstance(value, list):
@@ -743,8 +757,11 @@ def _join(whole: dict[str, Any], template: str, form: ResultForm) -> None:
                 parts[name] = as_said(taken[0][1])
         if len(parts) == len(names):
             target = _within(form.new_path(new, names[0]), form, stem)
-            text = SLOT.sub(lambda hit, parts=parts: parts[hit[1]], template)
-            _put(record, target, (), text, ())
+            _put(record, target, (), _written(template, parts), ())
+
+
+def _written(template: str, parts: Mapping[str, str]) -> str:
+    return SLOT.sub(lambda hit: parts[hit[1]], template)
 
 
 def _split(whole: dict[str, Any], old: str, template: str, form: ResultForm) -> None:

@@ -1,4 +1,4 @@
-"""What a task takes from results: answers that are said in other words now, and values that are gone."""
+"""What a task takes from results: answers in other words now, and values that are gone."""
 
 from __future__ import annotations
 
@@ -106,6 +106,9 @@ def _new_words(release: Mapped, scene: Scene, wanted: tuple[str, ...], kind: str
 
 def lost_values(release: Mapped, scene: Scene) -> list[str]:
     """The values that results have no more and that a task reads: `get_order.tracking`."""
+    routes = (route for several in release.routes.values() for route in several)
+    if scene.world.traceable or not any(route.form.dropped for route in routes):
+        return []  # where values are traced the solver proves it
     last = scene.asks[-1] if scene.asks else None
     pattern = last.pattern if last is not None else ""
     wanted = (pattern,) if isinstance(pattern, str) else pattern
