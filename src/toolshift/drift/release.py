@@ -333,9 +333,7 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     route, name = routes[0], change.new
     form, pages = route.form, route.pages
     if form.before is None:
-        if form.moves:
-            return "carried", ""
-        return "said", "results declare nothing today, and come as they are"
+        return "carried", "held to what is declared now: a call that returns another form fails"
     left = [f"{path}: nothing carries its new type" for path in form.unlike]
     left += [
         f"{path}: nothing stands for {', '.join(lost)}"

@@ -165,7 +165,7 @@ def _partly(release: Release, name: str, route: Route) -> list[str]:
     heard |= {after.param.name, after.size_param} if after is not None else set()
     limits += [f"{one} has no effect" for one in news if one not in heard]
     if route.form.before is None and route.form.after is not None:
-        limits.append("results declare nothing today, and come as they are")
+        limits.append("results declare nothing today: one that is not as declared now fails")
     limits += route.form.open
     if route.pages is not None and not route.pages.is_known:
         limits.append(f"how many are on a page is not declared: half ([pages.{name}] size = ...)")

@@ -33,7 +33,7 @@ from toolshift.shifts.release.results import (
 
 _DOUBT = SURE - 0.01
 """The likeness of what is never taken unasked."""
-_LEAST = 0.2
+_LEAST = 0.1
 """The likeness from which on a value is asked."""
 _CLEAR = 0.1
 _ALIKE = 0.5
@@ -79,10 +79,7 @@ def settle_results(
     values[old] = {path: dict(t) for path, t in given.result_values.get(old, {}).items()}
     units[old] = dict(given.units.get(old, {}))
     form = form_of(given, before, after)
-    if not form.news:
-        return
-    if not form.olds:
-        _undeclared(draft, before, after, form, fields[old])
+    if not form.news or not form.olds:
         return
     likely = dict(fields[old])
     for a, b, likeness in _lifts(form):
@@ -116,19 +113,6 @@ def _with(form: ResultForm, moves: Mapping[str, str]) -> ResultForm:
     """The form with what is decided so far."""
     told = {a: b for a, b in moves.items() if b not in ("", UNDECIDED)}
     return ResultForm(form.before, form.after, told, form.values, form.units, form.returned)
-
-
-def _undeclared(
-    draft: Draft, before: Source, after: Source, form: ResultForm, fields: dict[str, str]
-) -> None:
-    """Asks whether results that declare nothing are the list that the new ones have."""
-    listed = list_in(form.news)
-    begins = paged_by(after) is not None and paged_by(before) is None
-    if listed is None or fields or wrap_of(form.after, form.news) == form.wrap:
-        return
-    if begins or listed.path == (form.wrap,):
-        path = ("fields", before.tool.name, form.wrap)
-        fields[form.wrap] = draft.ask(path, listed.name, 0.5, (listed.name,))
 
 
 # -- records and lists -----------------------------------------------------------------------------
@@ -211,9 +195,15 @@ def _open(
     come = {
         name: place
         for name, place in form.news.items()
-        if place.is_leaf and name not in stays | here | before
+        if place.is_leaf and name not in stays | here | before and not _says_itself(place)
     }
     return gone, come
+
+
+def _says_itself(place: Place) -> bool:
+    """Whether the schema of a value leaves one alone."""
+    choices = place.schema.get("enum")
+    return isinstance(choices, list) and len(choices) == 1
 
 
 def _alike_places(form: ResultForm) -> Callable[[Place, Place], float]:
@@ -222,9 +212,9 @@ def _alike_places(form: ResultForm) -> Callable[[Place, Place], float]:
     def alike(one: Place, other: Place) -> float:
         if len(one.lists) != len(other.lists) or not _compatible(one, other):
             return 0.0
-        first, second = form.lifted(one.name), other.name
+        first, second = _apart(form.lifted(one.name).split("."), [*other.path])
         names = max(
-            alike_names(first.replace(".", " "), second.replace(".", " ")),
+            alike_names(first, second),
             alike_names(one.path[-1], other.path[-1]),
         )
         texts = [str(place.schema.get("description") or "") for place in (one, other)]
@@ -233,13 +223,22 @@ def _alike_places(form: ResultForm) -> Callable[[Place, Place], float]:
             parts.append((0.3, alike_texts(*texts)))
         parts.append((0.2, float(one.kinds == other.kinds)))
         found = sum(w * value for w, value in parts) / sum(w for w, _ in parts)
-        full = sorted(words(first.replace(".", " "))) == sorted(words(second.replace(".", " ")))
+        full = sorted(words(first)) == sorted(words(second))
         last = words(one.path[-1]) == words(other.path[-1])
         told = bool(texts[0]) and texts[0] == texts[1]
         certain = (full or last or told) and one.kinds == other.kinds
-        return max(found, SURE) if certain else min(found, _DOUBT)
+        if bool(choices_of(one.schema)) != bool(choices_of(other.schema)):
+            return found * _DOUBT / 2
+        return max(found, SURE) if certain else found * _DOUBT
 
     return alike
+
+
+def _apart(one: list[str], other: list[str]) -> tuple[str, str]:
+    """Two paths as names, without what they stand in together."""
+    while len(one) > 1 and len(other) > 1 and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    return " ".join(one), " ".join(other)
 
 
 _NUMBERS = frozenset(("integer", "number"))

@@ -448,7 +448,8 @@ def _outward(result: Result, data: Any, route: Route, said: Mapping[str, Any]) -
 
     shown = route.form.outward(data, page_of)
     fields, inside = route.form.read(result.fields, data, shown)
-    result = result.with_(data=shown, fields=fields, inside=inside)
+    form = "json" if result.form == "text" and not isinstance(shown, str) else result.form
+    result = result.with_(data=shown, fields=fields, inside=inside, form=form)
     if made and made[0].hint is not None and result.hint is None:
         result = result.with_(hint=made[0].hint, notice=result.notice or made[0].notice)
     return result

@@ -180,7 +180,7 @@ class ResultForm:
         if self.moves or self.values or self.units or self.returned:
             return False
         if self.before is None or self.after is None:
-            return True
+            return self.after is None
         return same(normal(self.before), normal(self.after))
 
     @cached_property
@@ -385,6 +385,10 @@ class ResultForm:
             Unfit: where it was as the old tool declares it, and cannot be as the new one does.
         """
         as_list = isinstance(data, list)
+        if self.adopts:
+            made = finish(self._filled(deepcopy(self._adopted(data))))
+            self.check(None, made)
+            return self.shown(made, as_list)
         if not isinstance(data, dict | list):
             return data
         if self.before is None and self.listed and not as_list:
@@ -393,6 +397,32 @@ class ResultForm:
         made = finish(self.made(deepcopy(whole)))
         self.check(whole, made)
         return self.shown(made, as_list)
+
+    @property
+    def adopts(self) -> bool:
+        """Whether all that is known of results is how the new tool declares them."""
+        known = self.before is not None or self.after is None
+        return not (known or self.moves or self.values or self.units)
+
+    @cached_property
+    def list_place(self) -> str:
+        """Where the one list of the new results stands; "" where there is none, or are several."""
+        lists = [place for place in self.news.values() if place.is_list and not place.lists]
+        return lists[0].name if len(lists) == 1 else ""
+
+    def _adopted(self, data: Any) -> dict[str, Any]:
+        """A result of which nothing is declared, where it is no object in the one place for it."""
+        if isinstance(data, dict):
+            return data
+        able = [
+            name for name, place in self.news.items() if not place.lists and _holds(place, data)
+        ]
+        place = self.list_place if isinstance(data, list) else able[0] if len(able) == 1 else ""
+        if not place:
+            raise Unfit(f"{as_said(data)[:80]!r} is no object")
+        made: dict[str, Any] = {}
+        _put(made, place.split("."), (), data, ())
+        return made
 
     @cached_property
     def unlisted(self) -> ResultForm:
@@ -405,8 +435,10 @@ class ResultForm:
 
     def shown(self, made: dict[str, Any], as_list: bool) -> Any:
         """A whole result as clients show it: a list that was put into an object to have one."""
-        wrap = self.wrap if self.after is None else wrap_of(self.after, self.news)
-        lone = set(made) == {wrap} and isinstance(made[wrap], list)
+        tops = [name for name, place in self.news.items() if len(place.path) == 1]
+        wrap = self.wrap if self.after is None else tops[0] if len(tops) == 1 else ""
+        kind = list if as_list or self.before is not None else str | list
+        lone = set(made) == {wrap} and isinstance(made[wrap], kind)
         plain = as_list if self.after is None or wrap == self.wrap else False
         return made[wrap] if lone and (wrap == WRAP or plain) else made
 
@@ -414,6 +446,9 @@ class ResultForm:
         self, fields: tuple[Field, ...], data: Any, shown: Any
     ) -> tuple[tuple[Field, ...], Keys]:
         """How records of a shown result are read, and where a list of them stands in it."""
+        if self.adopts:
+            above = self.list_place if isinstance(data, list) and isinstance(shown, dict) else ""
+            return fields, tuple(above.split(".")) if above else ()
         if self.before is None and self.listed and not isinstance(data, list):
             return self.unlisted.read(fields, data, shown)
         if self.keeps and not isinstance(data, list):
@@ -452,7 +487,7 @@ class ResultForm:
 
     def _filled(self, out: dict[str, Any]) -> dict[str, Any]:
         """A result with what is required now."""
-        if self.after is None or (self.before is None and not self.returned):
+        if self.after is None:
             return out
         filled = _fill(out, self._root, (), self.returned)
         return filled if isinstance(filled, dict) else out
@@ -509,7 +544,8 @@ class ResultForm:
             Unfit: where it is not.
         """
         before, after = self.checks
-        if before is None or after is None or not self.exact or not before.is_valid(given):
+        declared = self.before is None or (before is not None and self.exact)
+        if after is None or not declared or (before is not None and not before.is_valid(given)):
             return
         fault = next(iter(after.iter_errors(made)), None)
         if fault is not None:
@@ -533,6 +569,12 @@ def form_of(
         {path: value for path, value in returned.items() if value != UNDECIDED},
         filled,
     )
+
+
+def _holds(place: Place, value: Any) -> bool:
+    """Whether a value may stand at a place that names its type."""
+    check = _validator(place.schema) if place.kinds else None
+    return check is not None and check.is_valid(value)
 
 
 def _validator(schema: Mapping[str, Any] | None) -> Any:
