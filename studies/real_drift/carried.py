@@ -73,6 +73,7 @@ def measured() -> list[dict[str, Any]]:
                 "broken_tools": len(reading.broken),
                 "of_broken_tools": counted(broken),
                 "results": counted(results),
+                "kinds_of_results": [row.change.kind for row in results if row.change],
                 "questions": questions_of(reading),
                 "silent": silent(reading),
             }
@@ -104,6 +105,13 @@ def table(records: list[dict[str, Any]]) -> str:
             f"- {title}: carried without a question {_share(sums['carried'], whole)}, carried or "
             f"asked {_share(reached, whole)}, said only {_share(sums['said'], whole)}"
         )
+    kinds = Counter(kind for one in records for kind in one["kinds_of_results"])
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    lines.append(
+        f"- Of the changes of results: {told}. Where the old list declares nothing, carried means "
+        "that each result is held to the form that is declared now: a call that returns another "
+        "one fails"
+    )
     most = max(one["questions"] for one in records)
     over = sum(one["questions"] > 10 for one in records)
     lines.append(f"- Said without a reason: {sum(one['silent'] for one in records)}")

@@ -284,3 +284,43 @@ def test_a_wrong_entry_is_refused_by_file_and_line(
     for command in (("change",), ("shift", "from-diff", "--mapping", "change.mapping.toml")):
         code, _, said = toolshift(*command, "python:shop_tools", "new.json")
         assert (code, "change.mapping.toml:4" in said, why in said) == (2, True, True), said
+
+
+PAGED = SHOP.replace(
+    '''def list_orders(customer_id: str) -> list[Order]:
+    """List the orders of a customer."""
+    return ORDERS
+''',
+    '''class Page(TypedDict):
+    orders: list[Order]
+    next_cursor: str | None
+
+def list_orders(customer_id: str, cursor: str = "") -> Page:
+    """List the orders of a customer."""
+    start = int(cursor or 0)
+    more = str(start + 2) if start + 2 < len(ORDERS) else None
+    return {"orders": ORDERS[start : start + 2], "next_cursor": more}
+''',
+)
+
+
+def test_a_tool_that_no_longer_pages_returns_the_whole_list(toolshift: Run, shop: Path) -> None:
+    (shop / "shop_tools.py").write_text(PAGED)
+    call = "{name: list_orders, arguments: {customer_id: C-1}}"
+    more = "{name: list_orders, arguments: {customer_id: C-1, cursor: '2'}}"
+    (shop / "tasks.yaml").write_text(TASKS.replace(f"[{call}]", f"[{call}, {more}]"))
+    code, found = change(toolshift, shop, listed(), "--agent", "shop_agents:first_page")
+    rows = [row for row in found["rows"] if row["change"]["kind"].startswith("output")]
+    assert [row["carriage"] for row in rows] == ["carried"]
+    assert ends(found)["third"] == "passed"
+    assert "TR-3" in json.dumps(
+        [json.loads(line) for line in _episodes(shop, found)], ensure_ascii=False
+    )
+    assert code in (0, 3)
+
+
+def _episodes(shop: Path, found: dict[str, Any]) -> list[str]:
+    """The stored episodes of the first agent's task."""
+    wanted = found["outcomes"]["oracle"]["third"]["episode"]
+    lines = [line for file in shop.rglob("*.jsonl") for line in file.read_text().splitlines()]
+    return [line for line in lines if wanted in line]

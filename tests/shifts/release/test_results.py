@@ -62,7 +62,12 @@ def shown_by(route: Route, data: Any, said: Schema | None = None) -> Any:
 LINE = {"id": TEXT, "total": NUMBER}
 LINES = [{"id": "a", "total": 1}, {"id": "b", "total": 2}]
 CARRIED: dict[str, tuple[Schema, Schema, Any, Any]] = {
-    "a list in an envelope": (record(result=rows(**LINE)), record(items=rows(**LINE)), LINES, {"items": LINES}),
+    "a list in an envelope": (
+        record(result=rows(**LINE)),
+        record(items=rows(**LINE)),
+        LINES,
+        {"items": LINES},
+    ),
     "an envelope in an envelope": (
         record(result=rows(**LINE)),
         record(data=record(orders=rows(**LINE))),
@@ -76,37 +81,72 @@ CARRIED: dict[str, tuple[Schema, Schema, Any, Any]] = {
         {"data": LINES, "day": "x"},
     ),
     "a list without its envelope": (
-        record(orders=rows(**LINE), day=TEXT), record(result=rows(**LINE)), {"orders": LINES, "day": "x"}, LINES,
+        record(orders=rows(**LINE), day=TEXT),
+        record(result=rows(**LINE)),
+        {"orders": LINES, "day": "x"},
+        LINES,
     ),
     "a record in an envelope": (
-        record(**LINE), record(data=record(**LINE), request_id=MAYBE), LINES[0],
+        record(**LINE),
+        record(data=record(**LINE), request_id=MAYBE),
+        LINES[0],
         {"data": LINES[0], "request_id": None},
     ),
-    "a record without its envelope": (record(data=record(**LINE)), record(**LINE), {"data": LINES[0]}, LINES[0]),
+    "a record without its envelope": (
+        record(data=record(**LINE)),
+        record(**LINE),
+        {"data": LINES[0]},
+        LINES[0],
+    ),
     "flat to nested": (
-        record(id=TEXT, customer_name=TEXT), record(id=TEXT, customer=record(name=TEXT)),
-        {"id": "a", "customer_name": "M"}, {"id": "a", "customer": {"name": "M"}},
+        record(id=TEXT, customer_name=TEXT),
+        record(id=TEXT, customer=record(name=TEXT)),
+        {"id": "a", "customer_name": "M"},
+        {"id": "a", "customer": {"name": "M"}},
     ),
     "nested to flat in a list": (
-        record(result=rows(id=TEXT, customer=record(name=TEXT))), record(result=rows(id=TEXT, customerName=TEXT)),
-        [{"id": "a", "customer": {"name": "M"}}], [{"id": "a", "customerName": "M"}],
+        record(result=rows(id=TEXT, customer=record(name=TEXT))),
+        record(result=rows(id=TEXT, customerName=TEXT)),
+        [{"id": "a", "customer": {"name": "M"}}],
+        [{"id": "a", "customerName": "M"}],
     ),
     "choices spelt otherwise": (
-        record(status={"enum": ["open", "sent"]}), record(status={"enum": ["STATUS_OPEN", "STATUS_SENT"]}),
-        {"status": "sent"}, {"status": "STATUS_SENT"},
+        record(status={"enum": ["open", "sent"]}),
+        record(status={"enum": ["STATUS_OPEN", "STATUS_SENT"]}),
+        {"status": "sent"},
+        {"status": "STATUS_SENT"},
     ),
-    "a number as a text": (record(id=WHOLE, sum=NUMBER), record(id=TEXT, sum=TEXT), {"id": 7, "sum": 1250.0},
-                           {"id": "7", "sum": "1250"}),
-    "a text as a number": (record(sum=TEXT), record(sum=NUMBER), {"sum": "1250.50"}, {"sum": 1250.5}),
+    "a number as a text": (
+        record(id=WHOLE, sum=NUMBER),
+        record(id=TEXT, sum=TEXT),
+        {"id": 7, "sum": 1250.0},
+        {"id": "7", "sum": "1250"},
+    ),
+    "a text as a number": (
+        record(sum=TEXT),
+        record(sum=NUMBER),
+        {"sum": "1250.50"},
+        {"sum": 1250.5},
+    ),
     "null where a value may be left out": (
-        record(note=MAYBE), {"type": "object", "properties": {"note": TEXT}}, {"note": None}, {},
+        record(note=MAYBE),
+        {"type": "object", "properties": {"note": TEXT}},
+        {"note": None},
+        {},
     ),
     "what the schema alone says": (
-        record(id=TEXT), record(id=TEXT, version={"const": 2}, tag=MAYBE), {"id": "a"},
+        record(id=TEXT),
+        record(id=TEXT, version={"const": 2}, tag=MAYBE),
+        {"id": "a"},
         {"id": "a", "version": 2, "tag": None},
     ),
-    "a value that is gone": (record(id=TEXT, old=TEXT), record(id=TEXT), {"id": "a", "old": "b"}, {"id": "a"}),
-}  # fmt: skip
+    "a value that is gone": (
+        record(id=TEXT, old=TEXT),
+        record(id=TEXT),
+        {"id": "a", "old": "b"},
+        {"id": "a"},
+    ),
+}
 
 
 @pytest.mark.parametrize("case", CARRIED)
@@ -118,20 +158,49 @@ def test_results_are_carried_unasked(case: str) -> None:
 
 
 ASKED: dict[str, tuple[Schema, Schema, Any, Any, str]] = {
-    "another name": (record(id=TEXT, eta=TEXT), record(id=TEXT, arrives_on=TEXT), {"id": "a", "eta": "x"},
-                     {"id": "a", "arrives_on": "x"}, "eta"),
-    "several in one": (record(first_name=TEXT, last_name=TEXT), record(full_name=TEXT),
-                       {"first_name": "M", "last_name": "O"}, {"full_name": "M O"}, "{first_name} {last_name}"),
-    "one in several": (record(name=TEXT), record(first_name=TEXT, last_name=TEXT), {"name": "M O"},
-                       {"first_name": "M", "last_name": "O"}, "name"),
-    "another unit": (record(weight={**NUMBER, "description": "In grams."}),
-                     record(weight={**NUMBER, "description": "In kilograms."}), {"weight": 1250}, {"weight": 1.25},
-                     "weight"),
-    "another format": (record(created_at=WHOLE), record(created_at={**TEXT, "format": "date-time"}),
-                       {"created_at": 1700000000}, {"created_at": "2023-11-14T22:13:20Z"}, "created_at"),
-    "another word": (record(state={"enum": ["open"]}), record(state={"enum": ["pending"]}), {"state": "open"},
-                     {"state": "pending"}, "open"),
-}  # fmt: skip
+    "another name": (
+        record(id=TEXT, eta=TEXT),
+        record(id=TEXT, arrives_on=TEXT),
+        {"id": "a", "eta": "x"},
+        {"id": "a", "arrives_on": "x"},
+        "eta",
+    ),
+    "several in one": (
+        record(first_name=TEXT, last_name=TEXT),
+        record(full_name=TEXT),
+        {"first_name": "M", "last_name": "O"},
+        {"full_name": "M O"},
+        "{first_name} {last_name}",
+    ),
+    "one in several": (
+        record(name=TEXT),
+        record(first_name=TEXT, last_name=TEXT),
+        {"name": "M O"},
+        {"first_name": "M", "last_name": "O"},
+        "name",
+    ),
+    "another unit": (
+        record(weight={**NUMBER, "description": "In grams."}),
+        record(weight={**NUMBER, "description": "In kilograms."}),
+        {"weight": 1250},
+        {"weight": 1.25},
+        "weight",
+    ),
+    "another format": (
+        record(created_at=WHOLE),
+        record(created_at={**TEXT, "format": "date-time"}),
+        {"created_at": 1700000000},
+        {"created_at": "2023-11-14T22:13:20Z"},
+        "created_at",
+    ),
+    "another word": (
+        record(state={"enum": ["open"]}),
+        record(state={"enum": ["pending"]}),
+        {"state": "open"},
+        {"state": "pending"},
+        "open",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", ASKED)
@@ -141,7 +210,7 @@ def test_what_two_schemas_cannot_tell_is_asked_and_its_answer_is_carried(case: s
     ((path, guess),) = asked.items()
     assert path[-1] == key
     table: Any = guess
-    for part in reversed(path[2:] if path[0] == "result_values" else path[2:]):
+    for part in reversed(path[2:]):
         table = {part: table}
     answers = Answers(**{path[0]: {path[1]: table}})
     route, open_ = route_of(tool(old), tool(new), answers)
@@ -180,18 +249,24 @@ SIZE = {"type": "integer", "default": 3}
 STYLES: dict[str, tuple[Schema, Schema]] = {
     "cursor": (record(items=rows(**LINE), next_cursor=MAYBE), {"cursor": TEXT, "limit": SIZE}),
     "token": (
-        record(items=rows(**LINE), meta=record(nextPageToken=MAYBE)), {"pageToken": TEXT, "pageSize": SIZE},
+        record(items=rows(**LINE), meta=record(nextPageToken=MAYBE)),
+        {"pageToken": TEXT, "pageSize": SIZE},
     ),
     "page": (
-        record(items=rows(**LINE), page=WHOLE, total_pages=WHOLE), {"page": WHOLE, "per_page": SIZE},
+        record(items=rows(**LINE), page=WHOLE, total_pages=WHOLE),
+        {"page": WHOLE, "per_page": SIZE},
     ),
-    "more": (record(items=rows(**LINE), has_more={"type": "boolean"}), {"page": WHOLE, "per_page": SIZE}),
+    "more": (
+        record(items=rows(**LINE), has_more={"type": "boolean"}),
+        {"page": WHOLE, "per_page": SIZE},
+    ),
     "offset": (record(items=rows(**LINE), total=WHOLE), {"offset": WHOLE, "limit": SIZE}),
     "last": (
-        record(items=rows(**LINE), has_more={"type": "boolean"}), {"starting_after": TEXT, "limit": SIZE},
+        record(items=rows(**LINE), has_more={"type": "boolean"}),
+        {"starting_after": TEXT, "limit": SIZE},
     ),
     "link": (record(result=rows(**LINE)), {"page": WHOLE, "per_page": SIZE}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("style", STYLES)
