@@ -123,8 +123,10 @@ def lost_values(release: Mapped, scene: Scene) -> list[str]:
     gone: dict[str, Any] = {}
     kept: list[Any] = []
     for name, route, whole in _results(release, scene):
-        form = route.form
+        form, pages = route.form, route.pages
+        told = pages.before.told if pages is not None and pages.before is not None else {}
         lost = [old for old in form.olds if any(_under(old, up) for up in form.dropped)]
+        lost = [old for old in lost if old not in told]  # all pages are fetched without it
         for old, place in form.olds.items():
             for value in values_at(whole, old) if place.is_leaf else ():
                 if old in lost:
