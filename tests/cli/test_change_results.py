@@ -310,7 +310,7 @@ def test_a_tool_that_no_longer_pages_returns_the_whole_list(toolshift: Run, shop
     more = "{name: list_orders, arguments: {customer_id: C-1, cursor: '2'}}"
     (shop / "tasks.yaml").write_text(TASKS.replace(f"[{call}]", f"[{call}, {more}]"))
     new = listed()
-    code, found = change(toolshift, shop, new, "--agent", "shop_agents:first_page")
+    _, found = change(toolshift, shop, new, "--agent", "shop_agents:first_page")
     states = {row["change"]["kind"]: row["carriage"] for row in found["rows"]}
     assert states["output_schema_changed"] == "carried"
     assert found["left_out"] == {}
