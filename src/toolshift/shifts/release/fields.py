@@ -351,11 +351,7 @@ def _moment_of(place: Place) -> str:
 
 
 def check_results(given: Answers, before: Source, after: Source) -> None:
-    """Checks what answers say of the results of a pair of tools.
-
-    Raises:
-        WrongEntry: for an entry that speaks of what is declared and not there.
-    """
+    """Checks what answers say of the results of a pair of tools."""
     form = form_of(given, before, after)
     _check_moves(given, before, form)
     old, new = before.tool.name, after.tool.name

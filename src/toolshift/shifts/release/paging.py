@@ -197,11 +197,7 @@ class Page:
 
 
 def cut(style: Style, whole: dict[str, Any], said: Mapping[str, Any], size: int | None) -> Page:
-    """The page of a whole result that a call asks for.
-
-    Raises:
-        WrongPage: where there is no such page.
-    """
+    """The page of a whole result that a call asks for."""
     keys = style.container.split(".")
     above: Any = whole
     for key in keys[:-1]:

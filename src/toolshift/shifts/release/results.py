@@ -379,11 +379,7 @@ class ResultForm:
     def outward(
         self, data: Any, finish: Callable[[dict[str, Any]], dict[str, Any]] = lambda whole: whole
     ) -> Any:
-        """A result as the new tool has it; `finish` is given the whole of it before it is checked.
-
-        Raises:
-            Unfit: where it was as the old tool declares it, and cannot be as the new one does.
-        """
+        """A result as the new tool has it; `finish` is given the whole before it is checked."""
         as_list = isinstance(data, list)
         if self.adopts:
             made = finish(self._filled(deepcopy(self._adopted(data))))
@@ -538,11 +534,7 @@ class ResultForm:
         return _validator(self.before), _validator(self.after)
 
     def check(self, given: Any, made: Any) -> None:
-        """Holds a result that was as declared to what is declared now.
-
-        Raises:
-            Unfit: where it is not.
-        """
+        """Holds a result that was as declared to what is declared now."""
         before, after = self.checks
         declared = self.before is None or (before is not None and self.exact)
         if after is None or not declared or (before is not None and not before.is_valid(given)):
