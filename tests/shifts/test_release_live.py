@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from shifts.test_release import Listed, made
 
@@ -13,7 +15,7 @@ from toolshift.core.tool import Result
 from toolshift.interop.tools import from_mcp, from_openai
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, live_scene, shifted
-from toolshift.shifts.release.mapping import read_mapping
+from toolshift.shifts.release.mapping import Answers, read_mapping
 
 OLD: Listed = [
     {
@@ -153,8 +155,40 @@ def test_merged_and_split_tools_reach_the_old_ones(tmp_path: Path) -> None:
         assert tools.call(gone, {}).result.data["error"]["code"] == "unknown_tool"
 
 
-def test_a_schema_of_results_is_shown_only_where_the_old_one_is_the_same(tmp_path: Path) -> None:
-    assert "outputSchema" not in live(tmp_path, []).documents()[0]
+def test_a_schema_of_results_is_shown_where_each_result_is_carried_into_it(tmp_path: Path) -> None:
+    shown = live(tmp_path, [])
+    assert shown.documents()[0]["outputSchema"] == NEW[0]["outputSchema"]
+    given = shown.call("search", {"queries": ["x"], "why": "z"}).result.data
+    assert jsonschema_rs.validator_for(NEW[0]["outputSchema"]).is_valid(given)
+
+
+def test_a_schema_of_results_is_left_out_where_nothing_gives_what_it_requires(
+    tmp_path: Path,
+) -> None:
+    new = deepcopy(OLD)
+    new[0]["outputSchema"]["properties"]["currency"] = {"type": "string"}
+    new[0]["outputSchema"]["required"] = ["currency"]
+    toolbox = from_mcp(OLD)
+    for given, is_shown in (({}, False), ({"find": {"currency": "EUR"}}, True)):
+        answers = Answers(returned=given)
+        after = shifted(live_scene(toolbox), read_stack(made(tmp_path, OLD, new, answers)))
+        shown = Live(after, toolbox, lambda name, arguments: Result(True, {"total": 7}))
+        assert ("outputSchema" in shown.documents()[0]) is is_shown
+        expected = {"total": 7, **given.get("find", {})}
+        assert shown.call("find", {"query": "x"}).result.data == expected
+
+
+def test_a_result_that_the_new_schema_cannot_hold_is_an_error(tmp_path: Path) -> None:
+    new = deepcopy(OLD)
+    new[0]["outputSchema"]["properties"]["total"] = {"type": "number", "maximum": 5}
+    toolbox = from_mcp(OLD)
+    after = shifted(live_scene(toolbox), read_stack(made(tmp_path, OLD, new)))
+    shown = Live(after, toolbox, lambda name, arguments: Result(True, {"total": 7}))
+    result = shown.call("find", {"query": "x"}).result
+    assert (result.ok, result.data["error"]["code"]) == (False, "not_available")
+
+
+def test_a_schema_of_the_same_results_stays(tmp_path: Path) -> None:
     toolbox = from_mcp(OLD)
     told = [{**OLD[0], "description": "Finds all."}, *OLD[1:]]
     after = shifted(live_scene(toolbox), read_stack(made(tmp_path, OLD, told)))

@@ -53,7 +53,7 @@ from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapping import Answers, read_mapping
+from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
 from toolshift.shifts.release.resolve import Settled
 
 MAX_ROWS = 60
@@ -141,7 +141,8 @@ def change(options: ChangeOptions) -> None:
     given = read_mapping(options.mapping) if options.mapping.exists() else Answers()
     before, after = _side(options.old), _side(options.new)
     say_unread((*before.unread, *after.unread))
-    settling = read_release(before, after, given)
+    with entries_of(options.mapping):
+        settling = read_release(before, after, given)
     settling = _answered(before, after, given, settling, options)
     reading, run = _run(settling, options)
     _write(reading, settling, run, options)

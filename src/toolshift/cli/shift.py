@@ -27,8 +27,8 @@ from toolshift.shifts.release.file import (
     decode_shift_file,
 )
 from toolshift.shifts.release.inputs import Side, read_side
-from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
-from toolshift.shifts.release.resolve import Settled, answered, settle
+from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping, write_mapping
+from toolshift.shifts.release.resolve import Question, Settled, answered, settle
 
 MAX_ROWS = 60
 
@@ -88,7 +88,8 @@ def from_diff(options: FromDiffOptions) -> None:
     answers_file = options.mapping or out.with_suffix(".mapping.toml")
     given = read_mapping(answers_file) if answers_file.exists() else Answers()
     before, after = _read(options.old), _read(options.new)
-    settled = settle(before, after, given, accept=options.yes)
+    with entries_of(answers_file):
+        settled = settle(before, after, given, accept=options.yes)
     if settled.questions and not options.dry_run and not options.as_json and sys.stdin.isatty():
         settled = ask_all(before, after, given, settled)
         _write(answers_file, written(settled))
@@ -156,9 +157,7 @@ def ask_all(before: Side, after: Side, given: Answers, settled: Settled) -> Sett
     """Asks on the terminal until nothing is open; an answer may open further questions."""
     while settled.questions:
         question = settled.questions[0]
-        what = {"renamed": "tool", "params": "parameter", "values": "value", "fields": "result"}
-        of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
-        say(f"\nThe {what[question.path[0]]} {question.path[-1]}{of} is gone.")
+        say(f"\n{_asked(question)}")
         say(f"There is {', '.join(question.choices[:20])}.")
         answer = click.prompt("What has it become? (- for nothing)", default=question.guess)
         while answer not in (*question.choices, "-"):
@@ -166,6 +165,21 @@ def ask_all(before: Side, after: Side, given: Answers, settled: Settled) -> Sett
         given = answered(given, question, "" if answer == "-" else answer)
         settled = settle(before, after, given)
     return settled
+
+
+_WHAT = {
+    "renamed": "The tool {} is gone.",
+    "params": "The parameter {}{} is gone.",
+    "values": "The value {}{} is gone.",
+    "fields": "The result {}{} is gone, or stands elsewhere.",
+    "result_values": "The value {} in results{} is gone.",
+    "units": "The result {}{} seems to come in another unit or format.",
+}
+
+
+def _asked(question: Question) -> str:
+    of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
+    return _WHAT[question.path[0]].format(question.path[-1], of)
 
 
 def _open(settled: Settled, file: Path, implied: bool) -> str:

@@ -69,6 +69,14 @@ def read(text: str, result: Result) -> Any:
     return form(result.form if result.ok else "json").read(body)
 
 
+def records(text: str, result: Result) -> Any:
+    """Reads a record or a list of them back from the shown text, out of what a list stands in."""
+    data = read(text, result)
+    for key in result.inside if result.ok else ():
+        data = data.get(key) if isinstance(data, dict) else None
+    return [] if data is None and result.inside and result.ok else data
+
+
 def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
     """Reads the facts of one shown record; a missing or null value gives none."""
     stated = {}

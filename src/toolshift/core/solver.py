@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from toolshift.core.codecs import replaced, texts_in
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.operations import encode_call, split_operations
-from toolshift.core.render import facts, read
+from toolshift.core.render import facts, records
 from toolshift.core.tool import JSON, Hint, Result, Tool
 
 MAX_ATTEMPTS = 8
@@ -184,8 +184,8 @@ class Solver:
             if hint is None:
                 if not result.ok:
                     raise Impossible(self._reason(result), said=result.data["error"]["message"])
-                data = read(text, result)
-                data = [*pages, *data] if pages else data
+                data = records(text, result)
+                data = [*pages, *data] if pages and isinstance(data, list) else data
                 if tool.effect == "write":
                     self.seen.clear()
                 self.seen[key] = (data, result)
@@ -219,9 +219,11 @@ class Solver:
             self.check_choice(successor)
             return successor, self._carry_over(tool, successor, arguments)
         if hint.kind == "page":
-            pages.extend(read(text, result))
+            page = records(text, result)
+            pages.extend(page if isinstance(page, list) else ())
             for value in hint.arguments.values():
-                self._evident(value, text)
+                if isinstance(value, str):  # a number is counted on from the page before
+                    self._evident(value, text)
             return tool, {**arguments, **hint.arguments}
         if hint.kind == "value":
             self._evident(hint.new, text)

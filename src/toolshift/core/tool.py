@@ -262,6 +262,7 @@ class Result(msgspec.Struct, frozen=True):
         form: how the data is written out; a key of `toolshift.core.render.FORMS`.
         notice: a line that a server adds beside the data, as a deprecation notice.
         provoked: an error made by a layer, not by the agent's call.
+        inside: keys of `data` to its list of records; () where `data` is the records.
     """
 
     ok: bool
@@ -271,6 +272,7 @@ class Result(msgspec.Struct, frozen=True):
     notice: str = ""
     hint: Hint | None = None
     provoked: bool = False
+    inside: tuple[str, ...] = ()
 
     @property
     def unrecorded(self) -> bool:

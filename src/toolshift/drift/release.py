@@ -46,7 +46,8 @@ from toolshift.worlds.registry import find_world
 
 RELEASE = "release"
 MOST_QUESTIONS = 10
-_ORDER = ("renamed", "params", "values", "fields")
+_OF_RESULTS = ("fields", "result_values", "units")
+_ORDER = ("renamed", "params", "values", *_OF_RESULTS)
 """Tables of a mapping, what decides most first."""
 
 Carriage = Literal["carried", "asked", "said"]
@@ -84,7 +85,7 @@ class Row(msgspec.Struct, frozen=True):
         sentence: the change, in the words of `toolshift verify`.
         change: the change as data; None for a text that may instruct the model.
         carriage: carried, asked or said.
-        note: what is asked, or why it is only said; "" where it is carried.
+        note: what is asked, or why it is only said; of results that are carried what is gone.
         tasks: those that meet it, by the calls that they expect.
         untested: why no agent has met it; "" where one has, or where nothing is to be tested.
         cure: what would test it.
@@ -216,6 +217,8 @@ class _Judge:
         """Whether a change is carried, and why not."""
         if change is None:
             return "said", "read the text: it is shown to the agent as it is"
+        if change.kind.startswith("output_schema"):
+            return self._of_results(change)
         question = self._question(change)
         if question is not None:
             many = "" if question.path in self.asked else ", one of too many questions"
@@ -229,6 +232,18 @@ class _Judge:
         return "said", _WHY_NOT.get(
             change.kind, "it is shown, and the tool behind it does not know"
         )
+
+    def _of_results(self, change: ToolChange) -> tuple[Carriage, str]:
+        """Whether a change of results is carried: it may be many, and needs all of them to be."""
+        state, note = _results(self.release, change)
+        known = {**self.asked, **self.rest}
+        own = [q for path, q in known.items() if path[0] in _OF_RESULTS and path[1] == change.old]
+        if state == "said" or not own:
+            return state, note
+        told = [f"has {'.'.join(q.path[2:])} become {q.guess}?" for q in own]
+        if any(q.path not in self.asked for q in own):
+            return "said", f"{'; '.join(told)}, some of too many questions"
+        return "asked", "; ".join([*told, *([note] if state == "asked" else [])])
 
     def _question(self, change: ToolChange) -> Question | None:
         paths: list[tuple[str, ...]] = (
@@ -261,6 +276,10 @@ def _routed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
 
 
 def _optional(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    route = _route(release, change)
+    style = route.pages.after if route is not None and route.pages is not None else None
+    if style is not None and change.where in (style.param.name, style.size_param):
+        return "carried", ""
     return "said", "the tool behind it does not know it: it is taken, and has no effect"
 
 
@@ -305,18 +324,31 @@ def _valued(release: Release, change: ToolChange) -> tuple[Carriage, str]:
 
 
 def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    """Another form of results: carried where each new value is one that the old tool gives."""
-    route = _route(release, change)
-    moved = set(route.fields.values()) if route else set()
-    before, after = release.before.sources[change.old], release.after.sources[change.new]
-    gives = {".".join(field.path) for field in before.tool.returns}
-    wants = {".".join(field.path) for field in after.tool.returns}
-    if before.envelope != after.envelope:
-        return "said", "the results keep the list that they are today"
-    new = sorted(wants - gives - moved)
-    if new:
-        return "said", f"nothing gives {', '.join(new[:3])} in the results"
-    return "carried", ""
+    """Another form of results: carried where each is one that the new tool declares."""
+    routes = [r for r in release.routes.get(change.new, ()) if r.old == change.old]
+    if change.kind == "output_schema_removed":
+        return "carried", ""
+    if not routes:
+        return "said", "its calls are led to no tool of today"
+    route, name = routes[0], change.new
+    form, pages = route.form, route.pages
+    if form.before is None:
+        return "carried", "held to what is declared now: a call that returns another form fails"
+    left = [f"{path}: nothing carries its new type" for path in form.unlike]
+    left += [
+        f"{path}: nothing stands for {', '.join(lost)}"
+        for path, lost in form.unsaid_values().items()
+    ]
+    if left:
+        return "said", "; ".join(left)
+    asked = [
+        f'what does it return for {path}? [returned.{name}] "{path}" = ...' for path in form.missing
+    ]
+    if pages is not None and not pages.is_known:
+        asked.append(f"how many are on a page? [pages.{name}] size = ...")
+    if asked:
+        return "asked", "; ".join(asked)
+    return "carried", f"gone: {', '.join(form.dropped)}" if form.dropped else ""
 
 
 _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
@@ -329,7 +361,6 @@ _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "type_narrowed": _valued,
     "choice_replaced": _valued,
     "choices_introduced": _valued,
-    "output_schema_changed": _results,
     "tool_renamed": _routed,
     "tool_merged": _routed,
     "tool_split": _routed,
@@ -341,7 +372,7 @@ _SHOWN = frozenset(
         "tool_removed", "parameter_removed", "choice_removed", "limit_tightened",
         "description_small", "description_reworded", "description_rewritten", "description_added",
         "description_removed", "annotations_added", "annotations_changed", "annotations_removed",
-        "title_changed", "output_schema_added", "output_schema_removed",
+        "title_changed",
     )
 )  # fmt: skip
 """Changes that are carried whole by what an agent is shown and by what its calls are held to."""

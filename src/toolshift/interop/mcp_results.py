@@ -62,7 +62,8 @@ def as_mcp(result: Result, given: Result | None, raws: list[Raw], source: Source
     elif result.form == "json" and not isinstance(result.data, str):
         structured = "structuredContent" in last or not raws
         envelope = source.envelope if source else ""
-        data = {envelope: result.data} if envelope else result.data
+        wrapped = bool(envelope) and not (isinstance(result.data, dict) and envelope in result.data)
+        data = {envelope: result.data} if wrapped else result.data
         if structured and isinstance(data, dict):
             answer["structuredContent"] = data
     return answer

@@ -79,8 +79,17 @@ def _changes(release: Release, name: str, route: Route) -> list[str]:
     for param in news.values():
         if param.name not in route.params.values():
             changes.append(f"+ {param.name}{' (required)' if param.required else ''}")
-    changes += [f"result {a} -> {b}" for a, b in route.fields.items() if a != b]
-    changes += [f"result - {path}" for path in route.dropped]
+    changes += [f"result {a} -> {b}" for a, b in route.form.moves.items() if a != b]
+    changes += [f"result - {path}" for path in route.form.dropped]
+    changes += [
+        f"result {path}: {a} -> {b}"
+        for path, table in route.form.values.items()
+        for a, b in table.items()
+        if a != b
+    ]
+    changes += [f"result {path}: {how}" for path, how in route.form.units.items() if how]
+    if route.pages is not None:
+        changes.append("results in pages" if route.pages.after else "results in one list")
     return [*changes, *_raw_changes(source, target)]
 
 
@@ -152,12 +161,14 @@ def _partly(release: Release, name: str, route: Route) -> list[str]:
     lost = [p for p in olds if p not in (*route.params, *route.fixed, *route.missing)]
     limits += [f"{one} can no longer be said" for one in lost]
     heard = {*route.params.values(), route.inside, route.when[0] if route.when else ""}
+    after = route.pages.after if route.pages is not None else None
+    heard |= {after.param.name, after.size_param} if after is not None else set()
     limits += [f"{one} has no effect" for one in news if one not in heard]
-    if (
-        "outputSchema" in target.raw
-        and source.raw.get("outputSchema") != target.raw["outputSchema"]
-    ):
-        limits.append("results are the old tool's, where its schema allows")
+    if route.form.before is None and route.form.after is not None:
+        limits.append("results declare nothing today: one that is not as declared now fails")
+    limits += route.form.open
+    if route.pages is not None and not route.pages.is_known:
+        limits.append(f"how many are on a page is not declared: half ([pages.{name}] size = ...)")
     return limits
 
 

@@ -172,6 +172,7 @@ def as_shift(file: ShiftFile) -> Shift:
     release = file.release()
     same = {old.old == new for new, each in release.routes.items() for old in each}
     graph = bool(release.lost) or any(len(each) != 1 for each in release.routes.values())
+    paged = any(r.pages and r.pages.after for routes in release.routes.values() for r in routes)
     only_results = all(
         release.unchanged(new) or release.only_results(new) for new in release.routes
     )
@@ -179,9 +180,9 @@ def as_shift(file: ShiftFile) -> Shift:
     return Shift(
         name=file.stored_name,
         version=1,
-        tier="interaction" if graph else "perception",
+        tier="interaction" if graph or paged else "perception",
         dimension="observation" if observed else "action",
-        level=2 if graph else 1,
+        level=2 if graph or paged else 1,
         preserves="nothing" if release.lost else "end_state",
         order=ORDER,
         imitates=f"{file.old.origin} becomes {file.new.origin}.",

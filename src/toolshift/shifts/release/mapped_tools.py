@@ -11,13 +11,56 @@ import msgspec
 from toolshift.interop.schema import fitted, usual
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.paging import Style, list_in, paged_by, same_pages
 from toolshift.shifts.release.resolve import pairs_of
+from toolshift.shifts.release.results import ResultForm, form_of, places_of
 
 JSONSchema = Mapping[str, Any]
 
 
+NOTHING = ResultForm(None, None)
+"""The form of results of which nothing is known to change."""
+
+
 class Unsayable(Exception):
     """A call of the new tool means nothing that the old tool can be told; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pages:
+    """How the lists of a tool come in pages, where that has changed.
+
+    Attributes:
+        before: how the old tool pages, where all pages are to be fetched.
+        after: how the new one does, where the list is to be cut.
+        size: how many records a page has, as the mapping says; None where it says nothing.
+    """
+
+    before: Style | None
+    after: Style | None
+    size: int | None = None
+
+    @property
+    def filled(self) -> frozenset[str]:
+        """The places of results that say something of the pages."""
+        return frozenset(self.after.told if self.after else ())
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known how many records a page has."""
+        return self.after is None or (self.size or self.after.size) is not None
+
+
+def pages_of(
+    before: Source, after: Source, params: Mapping[str, str], answers: Answers
+) -> Pages | None:
+    """How the pages of a tool change; None where they do not."""
+    old, new = paged_by(before), paged_by(after)
+    if same_pages(old, new, params) or list_in(places_of(after.outputs)) is None:
+        return None
+    if old is None and before.outputs is not None and list_in(places_of(before.outputs)) is None:
+        return None
+    return Pages(old, new, answers.pages.get(after.tool.name, {}).get("size"))
 
 
 @dataclass(frozen=True)
@@ -32,8 +75,8 @@ class Route:
         params: old parameter names to new ones, of those that both have.
         values: for an old parameter, the old words to the new ones.
         fixed: what old parameters get that the new tool does not take.
-        fields: paths in a result, old to new.
-        dropped: paths in a result that are declared no more.
+        form: how its results become those of the new tool.
+        pages: how its lists are cut into pages, or put together from some; None for neither.
         missing: old parameters that are required, and that nobody can say any more.
     """
 
@@ -44,8 +87,8 @@ class Route:
     params: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    fields: Mapping[str, str] = field(default_factory=dict)
-    dropped: tuple[str, ...] = ()
+    form: ResultForm = NOTHING
+    pages: Pages | None = None
     missing: tuple[str, ...] = ()
 
     def inward(self, arguments: Mapping[str, Any], before: Source) -> dict[str, Any]:
@@ -115,11 +158,6 @@ def routes(answers: Answers, before: Toolbox, after: Toolbox) -> dict[str, tuple
     return {new: tuple(each) for new, each in found.items()}
 
 
-def _in_record(path: str, source: Source) -> str:
-    """A path in a result as one in its records, which the envelope of a list is no part of."""
-    return path.removeprefix(f"{source.envelope}.") if source.envelope else path
-
-
 def _route(
     answers: Answers, before: Source, after: Source, fixed: Mapping[str, Any], inside: str
 ) -> Route:
@@ -130,18 +168,14 @@ def _route(
     params = {p.name: renamed.get(p.name, p.name) for p in free}
     params = {a: b for a, b in params.items() if (b in news or inside) and b != UNDECIDED and b}
     missing = tuple(p.name for p in free if p.required and p.name not in params)
-    told = {a: b for a, b in answers.fields.get(old, {}).items() if b and b != UNDECIDED}
-    shown = after if after.outputs else before
-    fields = {_in_record(a, before): _in_record(b, shown) for a, b in told.items()}
-    mine, theirs = ([".".join(f.path) for f in s.tool.returns] for s in (before, after))
-    dropped = tuple(path for path in mine if theirs and path not in theirs and path not in fields)
+    pages = None if inside else pages_of(before, after, params, answers)
     return Route(
         old,
         inside=inside,
         params=params,
         values=answers.values.get(old, {}),
         fixed=fixed,
-        fields=fields,
-        dropped=dropped,
+        form=form_of(answers, before, after, pages.filled if pages else frozenset()),
+        pages=pages,
         missing=missing,
     )

@@ -14,7 +14,21 @@
     asc = "ascending"
 
     [fields.get_order]                                  # by the old tool: paths in its results
-    total = "amount.total"
+    total = "amount.total"                              # "" for gone, "." for the whole result
+    "{first_name} {last_name}" = "name"                 # several that became one; and the reverse:
+    when = "{date}T{time}"
+
+    [result_values.get_order.status]                    # by the old tool and path: old = new
+    open = "OPEN"
+
+    [units.get_order]                                   # by the old tool: path = conversion
+    weight = "g -> kg"                                  # also "unix seconds -> date-time"
+
+    [returned.get_order]                                # by the new tool: what a new path of its
+    currency = "EUR"                                    # results has that no old one gives
+
+    [pages.list_orders]                                 # by the new tool: how many are on a page
+    size = 20
 
     [merged.issue_read]                                 # a new tool that stands for several
     by = "method"                                       # as this parameter of it says
@@ -38,7 +52,9 @@ Whatever is left out is inferred.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +93,69 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     defaults: dict[str, dict[str, Any]] = {}
     values: dict[str, Table] = {}
     fields: Table = {}
+    result_values: dict[str, Table] = {}
+    units: Table = {}
+    returned: dict[str, dict[str, Any]] = {}
+    pages: dict[str, dict[str, int]] = {}
     merged: dict[str, Several] = {}
     split: dict[str, Several] = {}
     given: dict[str, dict[str, Any]] = {}
+
+
+class WrongEntry(UsageError):
+    """An entry of a mapping that cannot be.
+
+    Args:
+        path: the tables and the key that it stands under.
+        why: what is wrong with it.
+    """
+
+    def __init__(self, path: tuple[str, ...], why: str) -> None:
+        super().__init__(f"the mapping: {'.'.join(path[:-1])}: {why}")
+        self.path, self.why = path, why
+
+
+@contextmanager
+def entries_of(path: Path) -> Iterator[None]:
+    """Says of a wrong entry in which line of its file it stands."""
+    try:
+        yield
+    except WrongEntry as wrong:
+        if not path.is_file():
+            raise
+        line = _line_of(path.read_text(encoding="utf-8"), wrong.path)
+        where = f"{path}:{line}" if line else f"{path}"
+        raise UsageError(f"{where}: {'.'.join(wrong.path[:-1])}: {wrong.why}") from None
+
+
+def _line_of(text: str, path: tuple[str, ...]) -> int:
+    """The line of the entry at a path, or of the innermost table of it; 0 where none is found."""
+    best = (0, 0)
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        if bare.startswith("["):
+            table = here = _keys_of(bare)
+        else:
+            here = (*table, *_keys_of(bare))
+        if here and path[: len(here)] == here and len(here) > best[0]:
+            best = (len(here), number)
+    return best[1]
+
+
+def _keys_of(line: str) -> tuple[str, ...]:
+    """The keys of one line of TOML."""
+    for text in (line, f"{line.partition('=')[0]} = 0", f"{line.rpartition('=')[0]} = 0"):
+        try:
+            node: Any = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            continue
+        keys: list[str] = []
+        while isinstance(node, Mapping) and len(node) == 1:
+            ((key, node),) = node.items()
+            keys.append(key)
+        return tuple(keys)
+    return ()
 
 
 def read_mapping(path: Path) -> Answers:

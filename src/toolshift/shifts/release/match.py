@@ -193,7 +193,10 @@ def alike_params(one: Param, other: Param) -> float:
 
 
 def pair(
-    olds: Mapping[str, Any], news: Mapping[str, Any], alike: Callable[[Any, Any], float]
+    olds: Mapping[str, Any],
+    news: Mapping[str, Any],
+    alike: Callable[[Any, Any], float],
+    possible: float = POSSIBLE,
 ) -> list[Guess]:
     """Pairs what has gone with what has come, where they are alike at all.
 
@@ -206,7 +209,7 @@ def pair(
     found = []
     for row, column in zip(*scipy.optimize.linear_sum_assignment(-likeness), strict=True):
         best = float(likeness[row, column])
-        if best < POSSIBLE:
+        if best < possible:
             continue
         rivals = [*np.delete(likeness[row], column), *np.delete(likeness[:, column], row)]
         clear = best - max(map(float, rivals), default=0.0) >= CLEAR

@@ -11,8 +11,7 @@ the reason "tool_unavailable", which is plain from the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -29,12 +28,13 @@ from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error
 from toolshift.core.user import Ask
 from toolshift.episode.grade import regrade
-from toolshift.interop.schema import checkable
+from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.match import words
+from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
 from toolshift.shifts.release.required import (
     Named,
     is_neutral,
@@ -43,6 +43,8 @@ from toolshift.shifts.release.required import (
     own_values,
     to_state,
 )
+from toolshift.shifts.release.results import Unfit
+from toolshift.shifts.release.told import lost_values, with_answers
 from toolshift.shifts.rewiring import Program, Rewired
 from toolshift.shifts.surface import Surface
 
@@ -100,20 +102,38 @@ class Release:
         routes = self.routes[name]
         if len(routes) != 1 or routes[0].old != name or routes[0].when or routes[0].fixed:
             return False
-        if routes[0].fields:
+        if routes[0].form.moves or not routes[0].form.keeps or routes[0].pages:
             return False
         return self.before.sources[name].raw == self.after.sources[name].raw
 
-    def keeps_results(self, name: str) -> bool:
-        """Whether the results of a new tool are those of the old one, and declared as they were."""
+    def fits(self, name: str) -> bool:
+        """Whether the results of a new tool are such as it declares."""
         if self.unchanged(name):
             return True
         outputs = self.after.sources[name].outputs
+        if outputs is None:
+            return True
         return name not in self.finders and all(
-            not (route.fields or route.dropped)
-            and self.before.sources[route.old].outputs == outputs
+            route.form.exact or (route.form.before is not None and route.form.keeps)
             for route in self.routes[name]
         )
+
+    @cached_property
+    def told_back(self) -> dict[tuple[str, ...], dict[str, str]]:
+        """By the words of a name in results, the new choices there to the old ones.
+
+        A word that stands for two is left out.
+        """
+        found: dict[tuple[str, ...], dict[str, str]] = {}
+        for route in (route for several in self.routes.values() for route in several):
+            for path, table in route.form.values.items():
+                new = route.form.moved(route.form.old_path(path)) or path
+                for key in {path.split(".")[-1], new.split(".")[-1]}:
+                    known = found.setdefault(tuple(words(key)), {})
+                    for old, new_word in table.items():
+                        other = known.get(new_word, old)
+                        known[new_word] = old if other == old else ""
+        return found
 
     def only_results(self, name: str) -> bool:
         """Whether nothing of a new tool differs from the old one but its results."""
@@ -129,10 +149,14 @@ class Release:
         own = tuple(own_values(self, scene).items()) if scene.asks else ()
         neutral = neutral_ones(self, scene) if scene.asks else frozenset()
         layer = _layer(self, shown, own, neutral)
-        moved = any(route.fields for routes in self.routes.values() for route in routes)
+        moved = any(
+            not route.form.keeps or route.pages
+            for routes in self.routes.values()
+            for route in routes
+        )
         if layer.tools(shown, {}) == shown and not moved:
             raise NotApplicable("nothing that is shown changes")
-        asks = _with_values(self, scene)
+        asks = with_answers(self, scene, _with_values(self, scene) or scene.asks)
         restated = scene.with_(asks=asks) if asks else scene
         return Change(layer=layer, **{"asks": asks, **_end(self, restated, layer)})
 
@@ -201,9 +225,9 @@ class Released(Rewired):
         return super().call(name, arguments, memory, below)
 
     def changes_results(self, tool: Tool) -> bool:
-        """Those whose results have moved, or are declared otherwise than the old tool's were."""
+        """Those whose results may be other than the new list declares."""
         program = self.programs.get(tool.name)
-        return isinstance(program, Carried) and not program.release.keeps_results(tool.name)
+        return isinstance(program, Carried) and not program.release.fits(tool.name)
 
 
 @lru_cache(maxsize=64)
@@ -239,7 +263,7 @@ def _tool(
             facts |= {new: known[mine] for mine, new in route.params.items() if new not in facts}
         own = own.with_(
             params=tuple(replace(p, fact=facts.get(p.name, p.fact)) for p in own.params),
-            returns=_moved_fields(behind[0].returns, routes[0]) if len(routes) == 1 else (),
+            returns=_returns(release, behind[0], routes[0]) if len(routes) == 1 else (),
             many=behind[0].many,
             effect="write" if any(tool.effect == "write" for tool in behind) else "read",
             origin=tuple(dict.fromkeys(origin for tool in behind for origin in tool.origin)),
@@ -292,7 +316,8 @@ class Carried:
         """Carries out the call, as far as an old tool can be told what was said."""
         release, name = self.release, self.name
         if release.unchanged(name):
-            return release.surface.outward(below(name, arguments), name)
+            old_arguments = _told_back(release, release.routes[name][0], arguments)
+            return release.surface.outward(below(name, old_arguments), name)
         wrong = _wrong(release.after.sources[name], arguments)
         if wrong:
             return error("invalid_arguments", f"{name}: {wrong}")
@@ -311,8 +336,14 @@ class Carried:
             old_arguments = route.inward(arguments, release.before.sources[route.old])
         except Unsayable as reason:
             return error("not_available", f"{name} cannot be done here: {reason}.", provoked=True)
-        result = release.surface.outward(below(route.old, old_arguments), route.old)
-        return _outward(result, route) if result.ok else result
+        old_arguments = _told_back(release, route, old_arguments)
+        try:
+            return _outward(*_called(release, route, old_arguments, below), route, arguments)
+        except WrongPage as reason:
+            return error("invalid_arguments", f"{name}: {reason}.")
+        except Unfit as reason:
+            why = f"what it returns is no result of {name}: {reason}"
+            return error("not_available", f"{name} cannot be done here: {why}.", provoked=True)
 
 
 def _found(release: Release, finder: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -357,67 +388,77 @@ def _wrong(source: Source, arguments: dict[str, Any]) -> str:
     return f"{where}: {fault.message}" if where else str(fault.message)
 
 
-def _outward(result: Result, route: Route) -> Result:
-    if not route.fields and not route.dropped:
+def _told_back(release: Release, route: Route, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the old words for those that results say otherwise now."""
+    schemas = {p.name: p.schema for p in release.before.sources[route.old].tool.params}
+
+    def told(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [told(name, one) for one in value]
+        if not isinstance(value, str) or name in route.values or name in route.fixed:
+            return value
+        if value in choices_of(schemas.get(name, {})):
+            return value
+        named = words(route.params.get(name, name))
+        for key, table in release.told_back.items():
+            if key and tuple(named[-len(key) :]) == key:
+                return table.get(value) or value
+        return value
+
+    return {name: told(name, value) for name, value in arguments.items()}
+
+
+def _called(
+    release: Release, route: Route, arguments: dict[str, Any], below: Below
+) -> tuple[Result, Any]:
+    """The result of the old tool; its data with all pages where the new one pages otherwise."""
+    pages = route.pages
+    if pages is not None:
+        styles = [style for style in (pages.before, pages.after) if style is not None]
+        spoken = {style.param.name for style in styles} | {style.size_param for style in styles}
+        back = {new: old for old, new in route.params.items()}
+        left_out = {back.get(name, name) for name in spoken}
+        needed = {p.name for p in release.before.sources[route.old].tool.params if p.required}
+        arguments = {k: v for k, v in arguments.items() if k not in left_out - needed}
+
+    def call(more: Mapping[str, Any]) -> Result:
+        return release.surface.outward(below(route.old, {**arguments, **more}), route.old)
+
+    result = call({})
+    if not result.ok or pages is None or pages.before is None:
+        return result, result.data
+    fault, whole = gathered(pages.before, result, call, route.form.whole)
+    if fault is not None:
+        return fault, fault.data
+    return result, whole[route.form.wrap] if isinstance(result.data, list) else whole
+
+
+def _outward(result: Result, data: Any, route: Route, said: Mapping[str, Any]) -> Result:
+    """A result as the new tool returns it."""
+    pages = route.pages
+    if not result.ok or (route.form.keeps and pages is None):
         return result
-    records = result.data if isinstance(result.data, list) else [result.data]
-    if not all(isinstance(record, dict) for record in records):
-        return result
-    moved = [_moved(record, route) for record in records]
-    data = moved if isinstance(result.data, list) else moved[0]
-    return result.with_(data=data, fields=_moved_fields(result.fields, route))
+    made: list[Page] = []
+
+    def page_of(whole: dict[str, Any]) -> dict[str, Any]:
+        if pages is None or pages.after is None:
+            return whole
+        made.append(cut(pages.after, whole, said, pages.size))
+        return made[-1].whole
+
+    shown = route.form.outward(data, page_of)
+    fields, inside = route.form.read(result.fields, data, shown)
+    form = "json" if result.form == "text" and not isinstance(shown, str) else result.form
+    result = result.with_(data=shown, fields=fields, inside=inside, form=form)
+    if made and made[0].hint is not None and result.hint is None:
+        result = result.with_(hint=made[0].hint, notice=result.notice or made[0].notice)
+    return result
 
 
-def _moved(record: Mapping[str, Any], route: Route) -> dict[str, Any]:
-    """A record with its values where the new tool has them."""
-    out = deepcopy(dict(record))
-    paths = {path: path.split(".") for path in (*route.fields, *route.dropped)}
-    taken = {path: list(_take(out, keys)) for path, keys in paths.items()}
-    for old, new in route.fields.items():
-        for elements, value in taken[old]:
-            _put(out, new.split("."), elements, value)
-    return out
-
-
-Elements = tuple[tuple[int, int], ...]
-"""Which elements of lists are gone into on a path: before the key of which depth, and which one."""
-
-
-def _take(
-    place: Any, keys: list[str], depth: int = 0, elements: Elements = ()
-) -> Iterator[tuple[Elements, Any]]:
-    """Takes out what is at a path, in each element of the lists on it, and yields it."""
-    if isinstance(place, list):
-        for number, item in enumerate(place):
-            yield from _take(item, keys, depth, (*elements, (depth, number)))
-    elif isinstance(place, dict) and keys[depth] in place:
-        if depth + 1 == len(keys):
-            yield elements, place.pop(keys[depth])
-        else:
-            yield from _take(place[keys[depth]], keys, depth + 1, elements)
-
-
-def _put(place: Any, keys: list[str], elements: Elements, value: Any) -> None:
-    """Puts a value at a path, with lists where it had some, the inmost at the last key's record."""
-    within = {min(depth, len(keys) - 1): number for depth, number in elements}
-    for depth, key in enumerate(keys[:-1], 1):
-        if depth not in within:
-            place = place.setdefault(key, {})
-            continue
-        items = place.setdefault(key, [])
-        items += [{} for _ in range(within[depth] + 1 - len(items))]
-        place = items[within[depth]]
-    place[keys[-1]] = value
-
-
-def _moved_fields(fields: tuple[Field, ...], route: Route) -> tuple[Field, ...]:
-    kept = (field for field in fields if ".".join(field.path) not in route.dropped)
-    return tuple(
-        replace(f, path=tuple(route.fields.get(".".join(f.path), ".".join(f.path)).split(".")))
-        if ".".join(f.path) in route.fields
-        else f
-        for f in kept
-    )
+def _returns(release: Release, old: Tool, route: Route) -> tuple[Field, ...]:
+    """Where the values of an old tool stand in a record of the new one."""
+    as_list = bool(release.before.sources[route.old].envelope) or old.many
+    return route.form.read(old.returns, [] if as_list else {}, [])[0]
 
 
 # -- what the user says ---------------------------------------------------------------------------
@@ -451,15 +492,16 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     except Untraceable as reason:
         raise NotApplicable(f"the task cannot be carried over: {reason}") from None
     needed = {name for step in scene.calls for name, _ in step.true}
-    if scene.solvable and steps[-1].kind == "answer":
+    gone = lost_values(release, scene) if scene.solvable else []
+    if scene.solvable and steps[-1].kind == "answer" and not gone:
         return {}
     if not scene.solvable and _refused_alike(shifted, steps, needed):
         return {}
     if scene.solvable and _is_lost(release, scene):
         asks = (*scene.asks[:-1], replace(scene.asks[-1], expected=None))
         done, judged = scene.outcome.effects, not scene.world.traceable
-        gone = Outcome((), done, "tool_unavailable", witness=(), presumed=judged)
-        return {"asks": asks, "outcome": gone}
+        refusal = Outcome((), done, "tool_unavailable", witness=(), presumed=judged)
+        return {"asks": asks, "outcome": refusal}
     failed = [step.text for step in steps if step.kind == "call" and not step.ok]
     why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
     open_ = open_ones(release, scene)
@@ -467,6 +509,8 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
         questions = "; ".join(map(str, open_[:3]))
         tables = ", ".join(dict.fromkeys(f"[given.{one.tool}]" for one in open_[:3]))
         why = f": {questions}. Say what users state for it in the mapping, under {tables}"
+    elif gone:
+        why = f": it reads {', '.join(gone[:3])}, which results have no more"
     elif not scene.solvable and needed & release.lost:
         names = ", ".join(sorted(needed & release.lost))
         why = f": its expected calls need {names}, which is gone{why}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import Tool
 from toolshift.interop.tools import Toolbox
+from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.match import (
+    POSSIBLE,
     alike_names,
     alike_params,
     alike_tools,
@@ -79,30 +81,36 @@ class _Draft:
         news: Mapping[str, Any],
         given: Mapping[str, str],
         alike: Callable[[Any, Any], float],
-        ask: bool = True,
         clash: Callable[[Any, Any], bool] = lambda old, new: False,
+        possible: float = POSSIBLE,
     ) -> dict[str, str]:
         """What became what among things of one kind: old name to new, where they differ.
 
-        Without `ask` what is doubtful has become nothing. Two that `clash` are never paired
-        without an answer.
+        Two that `clash` are never paired without an answer, and two that are less alike than
+        `possible` not at all.
         """
         decided = {old: new for old, new in given.items() if new != UNDECIDED}
         taken = {*decided.values(), *(old for old in olds if old in news and old not in decided)}
         gone = {old: one for old, one in olds.items() if old not in decided and old not in news}
         come = {new: one for new, one in news.items() if new not in taken}
-        for guess in pair(gone, come, alike):
+        for guess in pair(gone, come, alike, possible):
             clashing = clash(olds[guess.old], news[guess.new])
             if guess.sure and not clashing:
                 decided[guess.old] = guess.new
                 continue
-            if not ask or (self.accept and clashing):
+            if self.accept and clashing:
                 continue
             choices = tuple(sorted(come))
             question = Question((*path, guess.old), guess.new, guess.likeness, choices)
             decided[guess.old] = guess.new if self.accept else UNDECIDED
             (self.guessed if self.accept else self.questions).append(question)
         return decided
+
+    def ask(self, path: Path, guess: str, likeness: float, choices: tuple[str, ...]) -> str:
+        """Asks for one entry; returns what stands there until it is answered."""
+        question = Question(path, guess, likeness, choices)
+        (self.guessed if self.accept else self.questions).append(question)
+        return guess if self.accept else UNDECIDED
 
 
 def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settled:
@@ -135,13 +143,18 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
+    results: Tables = ({}, {}, {})
+    known: Known = {}
     inside = {old for m in given.merged.values() if m.arguments for old in m.tools.values()}
     for one, other in partners:
         if one in inside:  # what it takes is not said in the new list
             params[one] = dict(given.params.get(one, {}))
             continue
-        _settle_pair(draft, given, before, after, one, other, (params, values, fields))
+        _settle_pair(draft, given, before, after, one, other, (params, values))
+    for one, other in partners:
+        check_results(given, before.sources[one], after.sources[other])
+        settle_results(draft, given, before.sources[one], after.sources[other], results, known)
+    fields, result_values, units = results
     to = {new for new in renamed.values() if new not in ("", UNDECIDED)}
     doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
     kept = {name for name in olds if name in news and name not in renamed}
@@ -157,6 +170,10 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         defaults=given.defaults,
         values={k: v for k, v in values.items() if v},
         fields={k: v for k, v in fields.items() if v},
+        result_values={k: v for k, v in result_values.items() if v},
+        units={k: v for k, v in units.items() if v},
+        returned=given.returned,
+        pages=given.pages,
         merged=given.merged,
         split=given.split,
         given=given.given,
@@ -196,10 +213,10 @@ def _settle_pair(
     after: Toolbox,
     old: str,
     new: str,
-    tables: tuple[dict[str, Any], dict[str, Any], dict[str, Any]],
+    tables: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
-    """Settles the parameters, the values and the results of a tool that goes on."""
-    params, values, fields = tables
+    """Settles the parameters and their values of a tool that goes on."""
+    params, values = tables
     mine, theirs = before.sources[old].tool, after.sources[new].tool
     olds, news = ({p.name: p for p in tool.params} for tool in (mine, theirs))
     answers = given.params.get(old, {})
@@ -217,17 +234,6 @@ def _settle_pair(
             choice = draft.match(("values", old, name), was, now, answers, alike_names)
             if choice:
                 values.setdefault(old, {})[name] = choice
-    results, others, answers = _paths(mine), _paths(theirs), given.fields.get(old, {})
-    # What became of results that are not declared is what the answers say. Of those that are, the
-    # sure ones only: results have far more values than tools have parameters.
-    fields[old] = dict(answers)
-    if results and others:
-        fields[old] = draft.match(("fields", old), results, others, answers, alike_names, ask=False)
-
-
-def _paths(tool: Tool) -> dict[str, str]:
-    """Where the values of a tool's results are, by themselves; {} where none is declared."""
-    return {path: path for path in (".".join(field.path) for field in tool.returns)}
 
 
 def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
@@ -238,44 +244,20 @@ def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
     return {one: one for one in choices}
 
 
-def _check_paths(given: Answers, before: Toolbox) -> None:
-    """Checks that answers speak of results that are declared, where a tool declares its own."""
-    for name, table in given.fields.items():
-        schema = before.sources[name].outputs
-        declared = set(_declared(schema))
-        refers = "$ref" in str(schema)
-        for path in sorted(table) if declared and not refers else ():
-            if path not in declared:
-                raise UsageError(f"the mapping: fields.{name}: {unknown('path', path, declared)}")
-
-
-def _declared(schema: Any, above: str = "") -> Iterator[str]:
-    """Every path in results of a schema, through lists and choices."""
-    if not isinstance(schema, Mapping):
-        return
-    for name, inner in (schema.get("properties") or {}).items():
-        yield f"{above}{name}"
-        yield from _declared(inner, f"{above}{name}.")
-    for key in ("anyOf", "oneOf", "allOf"):
-        for inner in schema.get(key) or ():
-            yield from _declared(inner, above)
-    yield from _declared(schema.get("items"), above)
-
-
 def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     """Checks that answers speak of tools that are there."""
     split = {name for one in given.split.values() for name in one.tools}
     merged = {name for one in given.merged.values() for name in one.tools.values()}
     finders = {one.finder for one in given.merged.values() if one.finder}
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
-    by_old = (given.params, given.defaults, given.values, given.fields, given.split)
-    for names, box, side in (
-        ({*given.renamed, *given.removed, *merged, *(n for t in by_old for n in t)}, before, "old"),
-        ({*later, *given.added, *given.merged, *split, *finders, *given.given}, after, "new"),
-    ):
+    olds = {*given.params, *given.defaults, *given.values, *given.split}
+    olds |= {*given.fields, *given.result_values, *given.units}
+    olds |= {*given.renamed, *given.removed, *merged}
+    news = {*later, *given.added, *given.merged, *split, *finders}
+    news |= {*given.given, *given.returned, *given.pages}
+    for names, box, side in ((olds, before, "old"), (news, after, "new")):
         for name in sorted(names - set(box.sources)):
             raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
-    _check_paths(given, before)
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")

@@ -16,7 +16,7 @@ from toolshift.episode.oracle import EpisodeBackend
 from toolshift.reading.answer_check import as_answer, data_values, is_pattern, single_values
 from toolshift.reading.answers.check import says_right
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
-from toolshift.worlds.own.file import REFERENCE, Given, is_free
+from toolshift.worlds.own.file import REFERENCE, Call, Given, is_free
 from toolshift.worlds.own.sources import fact
 from toolshift.worlds.own.spare import (
     Reference,
@@ -26,7 +26,7 @@ from toolshift.worlds.own.spare import (
     values_at,
     words_saying,
 )
-from toolshift.worlds.own.stand_in import ActResult, carry_out
+from toolshift.worlds.own.stand_in import ActResult, carry_out, takes
 
 DONE = "Done."
 _LONG, _MAX_COMPARED = 80, 5_000
@@ -62,11 +62,7 @@ class ScriptedSolution:
         skipped: dict[int, Impossible] = {}
         for place, call in calls_of(self.given, self.turn):
             try:
-                values = {
-                    param.fact: self._value(place, param.name, heard, solver)
-                    for param in self.tools[call.name].params
-                    if param.name in call.arguments
-                }
+                values = self._values(place, call, heard, solver)
                 heard[place] = carry_out(solver, self.tools[call.name], env.about(**values), heard)
             except Impossible as reason:
                 if self.spare is not None and self.spare.may_skip(place):
@@ -80,6 +76,23 @@ class ScriptedSolution:
         if self.given.check.refuse:
             raise Impossible(self.given.check.refuse)
         return right_answer(self.given, heard, [step.text for step in episode.steps])
+
+    def _values(self, place: int, call: Call, heard: ActResult, solver: Solver) -> dict[str, Any]:
+        """The arguments of a call, by their facts.
+
+        One that no result says any more is left out where nothing takes it either, as the cursor of
+        a list that has no pages now.
+        """
+        true, values = self.tools[call.name], {}
+        for param in true.params:
+            if param.name not in call.arguments:
+                continue
+            try:
+                values[param.fact] = self._value(place, param.name, heard, solver)
+            except Impossible:
+                if takes(solver.offered(), true, param.fact):
+                    raise
+        return values
 
     def _value(self, place: int, key: str, heard: ActResult, solver: Solver) -> Any:
         """An argument: from an earlier result, from the user, or as it stands."""

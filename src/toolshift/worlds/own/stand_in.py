@@ -50,6 +50,14 @@ def _stand_in(tool: Tool, true: Tool) -> StandIn | None:
     return tool.stands.get(true.name) if isinstance(tool, Documented) else None
 
 
+def takes(shown: tuple[Tool, ...], true: Tool, fact: str) -> bool:
+    """Whether a shown tool takes what a parameter of a true one took."""
+    stands = [stand for tool in shown if (stand := _stand_in(tool, true)) is not None]
+    return any(fact in stand.takes for stand in stands) or any(
+        param.fact == fact for tool in shown for param in tool.params
+    )
+
+
 def _is_for(tool: Tool, true: Tool, env: Known) -> bool:
     stand = _stand_in(tool, true)
     return stand is None or all(env.find(fact) == value for fact, value in stand.only.items())

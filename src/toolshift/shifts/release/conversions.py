@@ -1,0 +1,119 @@
+"""Values that come in another unit or in another format: `g -> kg`, `unix seconds -> date-time`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+ARROW = " -> "
+_UNITS: dict[str, tuple[tuple[str, str, Fraction], ...]] = {
+    "mass": (
+        ("mg", "mg|milligrams?", Fraction(1, 1000)),
+        ("g", "g|grams?", Fraction(1)),
+        ("kg", "kg|kilograms?|kilos?", Fraction(1000)),
+    ),
+    "length": (
+        ("mm", "mm|millimet(?:er|re)s?", Fraction(1, 1000)),
+        ("cm", "cm|centimet(?:er|re)s?", Fraction(1, 100)),
+        ("m", "met(?:er|re)s?", Fraction(1)),
+        ("km", "km|kilomet(?:er|re)s?", Fraction(1000)),
+    ),
+    "time": (
+        ("ms", "ms|millis(?:econds)?|milliseconds?", Fraction(1, 1000)),
+        ("s", "s|secs?|seconds?", Fraction(1)),
+        ("min", "mins?|minutes?", Fraction(60)),
+        ("h", "h|hrs?|hours?", Fraction(3600)),
+        ("d", "days?", Fraction(86400)),
+    ),
+    "money": (
+        ("cents", "cents?|pence|minor units?", Fraction(1, 100)),
+        ("units", "euros?|eur|dollars?|usd|pounds?|gbp|major units?", Fraction(1)),
+    ),
+    "share": (
+        ("percent", "percent|percentage|pct|%", Fraction(1, 100)),
+        ("fraction", "fraction|ratio", Fraction(1)),
+    ),
+    "size": (
+        ("bytes", "bytes?", Fraction(1)),
+        ("kB", "kb|kilobytes?", Fraction(1000)),
+        ("MB", "mb|megabytes?", Fraction(10**6)),
+        ("GB", "gb|gigabytes?", Fraction(10**9)),
+    ),
+}
+_SCALE = {name: (kind, scale) for kind, units in _UNITS.items() for name, _, scale in units}
+FORMATS = ("unix seconds", "unix milliseconds", "date-time", "date")
+"""Ways to write a moment."""
+_LONG = 2
+"""Letters that a unit needs to be read in a sentence: `s` and `m` are words of many."""
+
+
+def units_in(name: str, description: str) -> dict[str, str]:
+    """By its kind, each unit that a name (`weight_kg`) or a description (`in grams`) says."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower()
+    found: dict[str, set[str]] = {}
+    for kind, units in _UNITS.items():
+        for unit, pattern, _ in units:
+            ends = re.search(rf"(?<![a-z])(?:{pattern})$", spaced) and " " in spaced
+            told = [
+                hit[0]
+                for hit in re.finditer(rf"(?<![\w])(?:{pattern})(?!\w)", description.lower())
+                if len(hit[0]) >= _LONG or f"in {hit[0]}" in description.lower()
+            ]
+            if ends or told:
+                found.setdefault(kind, set()).add(unit)
+    return {kind: min(units) for kind, units in found.items() if len(units) == 1}
+
+
+def conversions() -> Iterator[str]:
+    """Every conversion that a mapping may name."""
+    for one, (kind, _) in _SCALE.items():
+        yield from (
+            f"{one}{ARROW}{other}"
+            for other, (its, _) in _SCALE.items()
+            if its == kind and other != one
+        )
+    yield from (f"{one}{ARROW}{other}" for one in FORMATS for other in FORMATS if one != other)
+
+
+def converted(value: Any, how: str) -> Any:
+    """A value in another unit or format; as it is where it is none that has one."""
+    before, _, after = how.partition(ARROW)
+    if before in _SCALE and after in _SCALE:
+        return _scaled(value, _SCALE[before][1] / _SCALE[after][1])
+    moment = _moment(value, before)
+    return value if moment is None else _written(moment, after)
+
+
+def _scaled(value: Any, scale: Fraction) -> Any:
+    """A number times a scale, exactly where a float can be; one in a text stays a text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return value
+    try:
+        number = Fraction(str(value)) * scale
+    except (ValueError, OverflowError):
+        return value
+    made = number.numerator if number.denominator == 1 else float(number)
+    return str(made) if isinstance(value, str) else made
+
+
+def _moment(value: Any, form: str) -> datetime | None:
+    try:
+        if form.startswith("unix"):
+            number = float(value)
+            return datetime.fromtimestamp(number / (1000 if "milli" in form else 1), UTC)
+        moment = datetime.fromisoformat(value)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _written(moment: datetime, form: str) -> Any:
+    if form == "date":
+        return moment.date().isoformat()
+    if form == "date-time":
+        return moment.isoformat().replace("+00:00", "Z")
+    seconds = moment.timestamp() * (1000 if "milli" in form else 1)
+    return int(seconds) if seconds.is_integer() else seconds
