@@ -6,7 +6,7 @@
 
 What two lists show is said as a fact: a tool is gone or new, a parameter is gone, new, required, or
 of another type or other choices; and that one *is* the other now where the two names are the same
-words (`same_words`). Which one may have become which otherwise is told by `drift`, and said as a
+words (`same_words`), what they say of themselves is the same, and no promise is taken back. Which one may have become which otherwise is told by `drift`, and said as a
 guess: "`add` may be `get-sum` now". There is no guess between texts with fewer than three words in
 common, none from a tool that was declared to only read to one that is not, and none for a number or
 a boolean under a new name, whose unit or sense may be another.
@@ -25,6 +25,7 @@ from typing import Any
 from toolshift.adapt.moves import promises_kept, renamed, respelled
 from toolshift.adapt.same_words import spoken
 from toolshift.adapt.words import in_common, words_of
+from toolshift.core.canonical import same
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Param
 from toolshift.drift.changes import ToolChange, changes_between
@@ -118,7 +119,12 @@ def _facts(
     spelled = {old: new for old, new in spelled.items() if new}
     names = {}
     for old, new in {**pairs, **spelled}.items():
-        moved = renamed(_params(before.sources[old]), _params(after.sources[new]))
+        mine, theirs = _params(before.sources[old]), _params(after.sources[new])
+        moved = {
+            name: now
+            for name, now in renamed(mine, theirs).items()
+            if same(mine[name].schema, theirs[now].schema)
+        }
         if moved:
             names[old] = moved
     changes = changes_between(lock.documents, now, Answers(renamed=spelled, params=names))
@@ -160,7 +166,7 @@ class _Told:
         """One tool that has become another, or may have."""
         old, new = change.old, change.new
         chosen = str(change.after) if change.where and change.kind != "tool_split" else ""
-        if self.spelled.get(old) == new:
+        if self._is(old, new):
             yield Fact(new, _about("{} is {} now", old, new), old, whole=True)
         elif self._may_be(old, new, chosen):
             names = [old, new, *([change.where, chosen] if chosen else [])]
@@ -173,7 +179,14 @@ class _Told:
                 yield Fact(new, _about("{} is new", new), whole=True)
 
     def _is_pair(self, old: str, new: str) -> bool:
-        return old == new or self.spelled.get(old) == new or self._may_be(old, new)
+        return old == new or self._is(old, new) or self._may_be(old, new)
+
+    def _is(self, old: str, new: str) -> bool:
+        """Whether one tool is another under a name of the same words."""
+        was, now = self.before.sources[old], self.after.sources.get(new)
+        if now is None or self.spelled.get(old) != new or not promises_kept(was, now):
+            return False
+        return was.tool.description == now.tool.description
 
     def _may_be(self, old: str, new: str, choice: str = "") -> bool:
         """Whether one tool may have become another, as far as a guess may be said."""

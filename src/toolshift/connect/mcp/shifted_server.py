@@ -306,8 +306,8 @@ class ShiftedTools:
             raise MCPError(fault.code, said, fault.data) from fault
         if call.told:
             content = answer.get("content")
-            said = {"type": "text", "text": call.told, "_meta": {TOLD: "beside an error"}}
-            answer = {**answer, "content": [*(content if isinstance(content, list) else []), said]}
+            part = {"type": "text", "text": call.told, "_meta": {TOLD: "beside an error"}}
+            answer = {**answer, "content": [*(content if isinstance(content, list) else []), part]}
         if adapted is not None:
             meta = answer.get("_meta")
             meta = dict(meta) if isinstance(meta, Mapping) else {}
