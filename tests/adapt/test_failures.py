@@ -65,10 +65,16 @@ def test_beside_an_error_of_a_call_that_todays_tools_take_stands_nothing() -> No
 
 
 def test_a_long_schema_is_left_out() -> None:
-    long = {**NOW, "inputSchema": {**NOW["inputSchema"], "description": "x" * MAX_SIGNS}}
-    text = said("find_order", [long], customer="c1")
-    assert '"order_search"' in text
-    assert len(text) < MAX_SIGNS
+    for key in ("inputSchema", "description"):
+        more = "x\n" * MAX_SIGNS
+        schema = {**NOW["inputSchema"], "description": more}
+        about = f"{NOW['description']} {more}"
+        long = {**NOW, key: schema if key == "inputSchema" else about}
+        text = said("find_order", [long], customer="c1")
+        shown = json.loads(text.splitlines()[-1])
+        assert shown["name"] == "order_search"
+        assert "inputSchema" not in shown
+        assert len(text) < MAX_SIGNS
 
 
 ASKED: dict[str, Any] = {"role": "user", "content": "?"}

@@ -28,6 +28,8 @@ TITLE = "Said beside this error, from the tools on offer now:"
 MAX_TOOLS = 3
 MAX_SIGNS = 4000
 """A tool whose description and schema are longer is given without its schema."""
+MAX_DESCRIPTION = 1000
+"""Then its description is cut after so many signs."""
 _MAX_CHOICES = 20
 _SHOWN = ("name", "description", "inputSchema")
 Documents = Mapping[str, Mapping[str, Any]]
@@ -117,7 +119,8 @@ def _document(tool: Mapping[str, Any]) -> str:
     if len(text) <= MAX_SIGNS:
         return text
     shown.pop("inputSchema", None)
-    return msgspec.json.encode(shown).decode()[:MAX_SIGNS]
+    shown["description"] = f"{str(shown.get('description') or '')[:MAX_DESCRIPTION]}..."
+    return msgspec.json.encode(shown).decode()
 
 
 def _named(name: str) -> str:

@@ -6,10 +6,11 @@
 
 What two lists show is said as a fact: a tool is gone or new, a parameter is gone, new, required, or
 of another type or other choices; and that one *is* the other now where the two names are the same
-words (`same_words`), what they say of themselves is the same, and no promise is taken back. Which one may have become which otherwise is told by `drift`, and said as a
-guess: "`add` may be `get-sum` now". There is no guess between texts with fewer than three words in
-common, none from a tool that was declared to only read to one that is not, and none for a number or
-a boolean under a new name, whose unit or sense may be another.
+words (`same_words`), what they say of themselves is the same, and no promise is taken back. Which
+one may have become which otherwise is told by `drift`, and said as a guess: "`add` may be `get-sum`
+now". There is no guess between texts with fewer than three words in common, none from a tool that
+was declared to only read to one that is not, and none for a number or a boolean under a new name,
+whose unit or sense may be another.
 
 Texts of a server are not quoted, for what is said here stands in a system message: names and
 choices are, where they are single words and do not instruct the model.
