@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from drift.test_changes import FIND, SAVE, TEXT, tool
 
 import toolshift
+from toolshift.adapt import words
 from toolshift.adapt.layer import PARTS, Intervention, interventions
 from toolshift.adapt.lessons import Lessons
 from toolshift.agents.catalog import make_agent
@@ -421,3 +423,10 @@ def test_an_agent_that_reads_the_list_sees_the_one_it_knows(shifts: str) -> None
     agent.reply(Episode(scene).observation)
     known = {each["function"]["name"]: each for each in Episode(scene.clean).observation.tools}
     assert {each["function"]["name"]: each for each in seen[0]} == known
+
+
+def test_without_the_package_for_words_it_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    words.words_of.cache_clear()
+    monkeypatch.setitem(sys.modules, "regex", None)
+    with pytest.raises(UsageError, match=r"adapt needs the package regex: pip install .*\[adapt\]"):
+        toolshift.adapt(_Scripted(), lock_tools([RATE]))

@@ -52,6 +52,7 @@ from toolshift.adapt.failures import beside
 from toolshift.adapt.lessons import Lessons, outcomes, ranked
 from toolshift.adapt.notes import Fact, facts, text_of
 from toolshift.adapt.repair import MAX_LISTS, Intervention, Repairer, as_mcp
+from toolshift.adapt.words import words_of
 from toolshift.agents.catalog import contestants
 from toolshift.agents.kind import AgentLike
 from toolshift.core.calls import ToolCall
@@ -132,9 +133,11 @@ def adapt(
         An agent of the same name with "+adapt" behind it.
 
     Raises:
-        UsageError: for an unknown part, for one that needs `rewrite` where that is not given, and
-            for an agent that drives its episode itself.
+        UsageError: where the extra `adapt` is not installed, for an unknown part, for one that
+            needs `rewrite` where that is not given, and for an agent that drives its episode
+            itself.
     """
+    words_of("")  # says at once that the package is missing which divides texts
     usual = {**TELLING, **(REWRITING if rewrite else {})}
     parts = _chosen(usual if only is None else only) - _chosen(without)
     rewriting = [

@@ -79,9 +79,9 @@ def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
     try:
         now = list(lock.seen(tools) if lock.recorded else tools)
         before, after = from_mcp(lock.documents), from_mcp(now)
-        return tuple(_facts(lock, now, before, after))
-    except UsageError:
+    except UsageError:  # a list with two tools of one name, of which nothing can be said
         return ()
+    return tuple(_facts(lock, now, before, after))
 
 
 def text_of(changes: Sequence[Fact]) -> str:
