@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from toolshift.adapt.errors_said import failure_of, named_tool, says_again
+from toolshift.adapt.errors_said import failure_of
 from toolshift.core.calls import read_arguments
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
@@ -60,8 +60,7 @@ def _sharegpt(text: str) -> object:
 
 
 def _error(text: str) -> object:
-    failure = failure_of(json.dumps({"error": text}))
-    return says_again(failure), named_tool(failure, ["a", "get_order"])
+    return failure_of(json.dumps({"error": text}))
 
 
 def _question(text: str) -> object:

@@ -71,9 +71,17 @@ def test_no_release_moves_a_call_or_changes_a_result(
     calls = [{"id": "c1", "type": "function", "function": function}]
     result = {"role": "tool", "tool_call_id": "c1", "content": release["answer"]}
     messages += [{"role": "assistant", "content": "", "tool_calls": calls}, result]
-    assert agent.reply(Turn(messages, tools)) == Reply("done")
-    assert inner.heard[-1] is result
-    assert {each.part for each in seen} <= {"notes"}
+    again = agent.reply(Turn(messages, tools))
+    # A read that failed may be made once more, with `rewrite`: the very same call.
+    made = [(call.name, call.arguments) for call in again.calls if isinstance(call, ToolCall)]
+    assert made in ([], [(spoken.name, spoken.arguments)])
+    if made:
+        assert {each.part for each in seen} <= {"notes", "retries"}
+        assert "rewrite" in way
+        return
+    assert inner.heard[-1]["content"].startswith(release["answer"])
+    assert (inner.heard[-1] is result) == ("failures" not in {each.part for each in seen})
+    assert {each.part for each in seen} <= {"notes", "failures"}
 
 
 def test_what_makes_calls_or_changes_results_is_on_only_where_it_is_asked_for() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from drift.test_changes import FIND, SAVE, TEXT, tool
 
 import toolshift
+from toolshift.adapt import words
 from toolshift.adapt.layer import PARTS, Intervention, interventions
 from toolshift.adapt.lessons import Lessons
 from toolshift.agents.catalog import make_agent
@@ -95,9 +97,8 @@ def test_other_words_are_other_tools(shifts: str) -> None:
     ("was", "now", "failure", "part"),
     [
         ("rates.get", "get_rate", "No rates.get here: the list is newer.", "lists"),
-        ("rates.get", "get_rate", "You may not call rates.get; see the new list.", ""),
+        ("rates.get", "get_rate", "Список новее.", "lists"),
         ("rates.get", "fetch_rate", "No rates.get here: the list is newer.", ""),
-        ("rates.get", "rates.get", "This day is not known.", ""),
     ],
 )
 @pytest.mark.parametrize("hints", [READS, {}, {"annotations": {"readOnlyHint": False}}])
@@ -109,25 +110,6 @@ def test_a_failed_read_is_made_again_by_the_list_that_has_come(
     reply = agent.reply(Turn(failing(was, RATED[1], failure), today(moved)))
     done = interventions([{"role": "assistant", "content": reply.text}])
     assert [each.part for each in done] == ([part] if part and hints == READS else [])
-
-
-@pytest.mark.parametrize(
-    ("now", "hints", "followed"),
-    [
-        ("get_rate_v2", READS, True),
-        ("get_rate_v2", {}, False),
-        ("quote_rate", READS, False),
-    ],
-)
-def test_a_failed_read_is_made_of_the_tool_that_is_named_where_it_is_the_same_words(
-    now: str, hints: dict[str, Any], followed: bool
-) -> None:
-    agent = toolshift.adapt(_Scripted(), lock_tools([RATE]), rewrite=True)
-    other = {**renamed(RATE, now), **hints}
-    reply = agent.reply(Turn(failing(*RATED, f"get_rate moved: use {now}."), today(RATE, other)))
-    done = interventions([{"role": "assistant", "content": reply.text}])
-    assert [each.part for each in done] == (["redirects"] if followed else [])
-    assert reply.calls[0].name == (now if followed else "get_rate")
 
 
 def test_where_nothing_moved_the_trace_is_the_same() -> None:
@@ -219,46 +201,38 @@ def failing(
     ("call", "message", "again"),
     [
         (RATED, "Overloaded, try again.", True),
-        (RATED, "Overloaded, and shut down for good.", False),
-        (RATED, "No such day.", False),
+        (RATED, "少し後でもう一度。", True),
+        (("get_rate", {"currency": "EUR"}), "No day.", False),
         (PAID, "Overloaded, try again.", False),
     ],
 )
-def test_only_reads_are_made_again_and_only_where_the_failure_passes(
+def test_only_declared_reads_that_the_tools_take_are_made_again(
     call: tuple[str, dict[str, Any]], message: str, again: bool
 ) -> None:
     inner, seen = _Scripted(), list[Intervention]()
     agent = toolshift.adapt(inner, lock_tools([RATE, PAY]), record=seen.append, rewrite=True)
     agent.reply(Turn(failing(*call, message), today(RATE, PAY)))
-    assert ([each.part for each in seen], bool(inner.heard)) == (
+    assert ([each.part for each in seen if each.part != "failures"], bool(inner.heard)) == (
         (["retries"] if again else []),
         not again,
     )
 
 
-def test_a_read_that_lacks_values_is_made_again_where_the_server_says_so() -> None:
-    agent = toolshift.adapt(inner := _Scripted(), lock_tools([RATE, PAY]), rewrite=True)
-    for number, (call, text) in enumerate(
-        [
-            (RATED, '{"rate":null}'),
-            (RATED, '{"rate":"null"}\nNotice: Ask again.'),
-            (PAID, '{"ref":null}\nNotice: Ask again.'),
-            (RATED, '{"rate":null}\nNotice: Ask again.'),
-        ]
-    ):
-        said = failing(*call, "")
-        said[-1]["content"] = text
-        reply = agent.reply(Turn(said, today(RATE, PAY)))
-        assert bool(interventions([{"role": "assistant", "content": reply.text}])) == (number == 3)
-    assert len(inner.heard) == 3
+def test_a_read_that_the_user_vouches_for_is_made_again_and_no_other() -> None:
+    plain = {key: value for key, value in RATE.items() if key != "annotations"}
+    for reads, again in (({"get_rate"}, True), ({"pay_bill"}, False), ((), False)):
+        agent = toolshift.adapt(_Scripted(), lock_tools([plain, PAY]), rewrite=True, reads=reads)
+        reply = agent.reply(Turn(failing(*RATED, "Busy."), today(plain, PAY)))
+        done = interventions([{"role": "assistant", "content": reply.text}])
+        assert [each.part for each in done] == (["retries"] if again else [])
 
 
 def test_a_call_that_the_agent_repeats_itself_is_not_repeated_by_the_layer_too() -> None:
     agent = toolshift.adapt(_Scripted(), lock_tools([RATE]), only=["retries"], rewrite=True)
-    for times in (1, 3, 4, 6):
+    for times in (1, 2, 3, 6):
         reply = agent.reply(Turn(failing(*RATED, "Busy, try again.", times), today(RATE)))
         done = interventions([{"role": "assistant", "content": reply.text}])
-        assert [each.part for each in done] == (["retries"] if times <= 3 else [])
+        assert [each.part for each in done] == (["retries"] if times <= 2 else [])
 
 
 def test_an_idempotent_write_is_not_made_again() -> None:
@@ -266,17 +240,6 @@ def test_an_idempotent_write_is_not_made_again() -> None:
     agent = toolshift.adapt(inner := _Scripted(), lock_tools([pay]), rewrite=True)
     agent.reply(Turn(failing(*PAID, "Busy, try again."), today(pay)))
     assert inner.heard
-
-
-def test_a_loop_is_interrupted_with_what_was_learned() -> None:
-    inner = _Scripted()
-    agent = toolshift.adapt(inner, lock=lock_tools([RATE]), only=["loops"])
-    for times, tools, asked in ((4, [RATE], 1), (5, [RATE], 2), (1, [PAY], 1), (2, [PAY], 2)):
-        inner.heard.clear()
-        agent.reply(Turn(failing(*RATED, "No such day.", times), today(*tools)))
-        assert len(inner.heard) == asked
-        told = f"has failed {times} times" in inner.heard[-1][-1]["content"]
-        assert told == (asked == 2)
 
 
 def test_the_agent_is_shown_the_result_of_a_retry_in_the_place_of_the_failure() -> None:
@@ -302,8 +265,7 @@ def test_what_cannot_be_wrapped_and_unknown_parts_are_refused_in_one_sentence() 
     with pytest.raises(UsageError, match="did you mean retries"):
         toolshift.adapt(_Scripted(), lock=lock_tools([FIND, SAVE]), without=["retry"])
     assert set(PARTS) == {
-        *("notes", "names", "parameters", "results", "redirects", "lists", "retries", "pages"),
-        *("loops", "evidence", "lessons"),
+        *("notes", "failures", "lessons", "names", "parameters", "lists", "retries", "evidence"),
     }
 
 
@@ -342,38 +304,6 @@ def test_an_ending_without_evidence_is_asked_about_once_and_may_be_insisted_on()
         agent = toolshift.adapt(inner, lock=lock_tools([RATE]), **parts)
         assert agent.reply(Turn(said[:1], today(RATE))).calls[0].name == "refuse"
         assert len(inner.heard) == (2 if parts else 1)
-
-
-def test_the_next_page_is_read_of_a_tool_that_only_reads() -> None:
-    token = {"type": "string", "description": "Where the next page starts"}
-    rates = {**tool("list_rates", "Rates of a day", day=TEXT), **READS}
-    paged = {**rates, "inputSchema": {**rates["inputSchema"]}}
-    paged["inputSchema"] = {
-        **rates["inputSchema"],
-        "properties": {**rates["inputSchema"]["properties"], "token": token},
-    }
-    said = failing("list_rates", {"day": "1"}, "")
-    said[-1]["content"] = "[1]\nNotice: More follows, pass token t2."
-    inner = _Says((FINAL_ANSWER, {"answer": "x"}))
-    agent = toolshift.adapt(inner, lock_tools([rates]), rewrite=True, without=["notes"])
-    reply = agent.reply(Turn(said, today(paged)))
-    assert reply.calls[0].arguments == {"day": "1", "token": "t2"}  # type: ignore[union-attr]
-    second = called("list_rates", {"day": "1", "token": "t2"})
-    second["tool_calls"][0]["id"] = "c9"
-    said += [
-        {**second, "content": reply.text},
-        {"role": "tool", "tool_call_id": "c9", "content": "[2]"},
-    ]
-    agent.reply(Turn(said, today(paged)))
-    assert inner.heard[-1][-1]["content"] == "[1,2]"
-    assert len(inner.heard[-1]) == 3
-    for lock, given in ((rates, {"day": "1", "limit": 1}), (without_hints(rates), {"day": "1"})):
-        said = failing("list_rates", given, "")
-        said[-1]["content"] = "[1]\nNotice: More follows, pass token t2."
-        agent = toolshift.adapt(
-            _Says((FINAL_ANSWER, {"answer": "x"})), lock_tools([lock]), rewrite=True
-        )
-        assert agent.reply(Turn(said, today(paged))).calls[0].name == FINAL_ANSWER
 
 
 def without_hints(document: dict[str, Any]) -> dict[str, Any]:
@@ -493,3 +423,10 @@ def test_an_agent_that_reads_the_list_sees_the_one_it_knows(shifts: str) -> None
     agent.reply(Episode(scene).observation)
     known = {each["function"]["name"]: each for each in Episode(scene.clean).observation.tools}
     assert {each["function"]["name"]: each for each in seen[0]} == known
+
+
+def test_without_the_package_for_words_it_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    words.words_of.cache_clear()
+    monkeypatch.setitem(sys.modules, "regex", None)
+    with pytest.raises(UsageError, match=r"adapt needs the package regex: pip install .*\[adapt\]"):
+        toolshift.adapt(_Scripted(), lock_tools([RATE]))

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from toolshift.adapt.conversation import MadeCall
-from toolshift.adapt.lessons import Lessons, read_lessons
+from toolshift.adapt.lessons import Lessons, outcomes, ranked, read_lessons
+from toolshift.adapt.notes import Fact, facts
 from toolshift.core.errors import UsageError
 from toolshift.drift.calls import RecordedCall
+from toolshift.drift.lock import lock_tools
 
 TOOLS = {name: {"name": name, "description": f"About {name}"} for name in ("fetch", "look", "v2")}
 
@@ -81,6 +83,49 @@ def test_lessons_are_kept_in_a_file(tmp_path: Path) -> None:
     lessons = learned(made("look", "down", id="a"), made("fetch", "", id="a"))
     lessons.write(file)
     assert [*read_lessons(file)] == [*lessons]
-    file.write_text("{}")
+    file.write_text('{"notes": 1}')
     with pytest.raises(UsageError, match="holds no lessons"):
         read_lessons(file)
+
+
+OLD = {"name": "get_order", "description": "Reads one order of a customer"}
+NEW = {"name": "fetch_order", "description": "Reads one order of a customer"}
+SCHEMA = {"type": "object", "properties": {"order": {"type": "string"}}}
+LOCK = lock_tools([{**OLD, "inputSchema": SCHEMA}])
+NOW = {"fetch_order": {**NEW, "inputSchema": SCHEMA}}
+
+
+def guesses() -> tuple[Fact, ...]:
+    told = facts(LOCK, list(NOW.values()))
+    assert any(fact.guessed for fact in told)
+    return told
+
+
+def test_what_followed_a_note_is_remembered_across_sessions(tmp_path: Path) -> None:
+    file = tmp_path / "memory.json"
+    for calls in range(1, 3):
+        lessons = read_lessons(file)
+        lessons.learn([made("fetch_order", "down", order="a")], NOW, guesses())
+        lessons.write(file)
+        left = [f for f in ranked(guesses(), NOW, read_lessons(file).notes) if f.guessed]
+        assert bool(left) == (calls < 2)  # a guess that only ever failed is said no more
+    lessons = read_lessons(file)
+    lessons.learn([made("fetch_order", "", order="a")], NOW, guesses())
+    lessons.write(file)
+    assert ranked(guesses(), NOW, read_lessons(file).notes) == guesses()
+
+
+def test_a_note_that_helped_is_said_first_and_a_fact_is_never_dropped() -> None:
+    first = Fact("a", "`x` is `a` now", "x", whole=True)
+    second = Fact("b", "`y` is `b` now", "y", whole=True)
+    tools: dict[str, Any] = {"a": {}, "b": {}}
+    helped = outcomes([first, second], [made("b"), made("a", "down"), made("a", "down")], tools)
+    assert ranked([first, second], tools, helped) == (second, first)
+    assert ranked([first, second], tools) == (first, second)
+
+
+def test_what_helped_with_a_tool_says_nothing_of_another_that_has_its_name() -> None:
+    other = {"fetch_order": {**NOW["fetch_order"], "description": "Another one"}}
+    failed = [made("fetch_order", "down", order="a")] * 2
+    known = outcomes(guesses(), failed, NOW)
+    assert len(ranked(guesses(), NOW, known)) < len(ranked(guesses(), other, known))

@@ -1,7 +1,8 @@
-"""What has changed is said as facts, with no guess and no text of a server."""
+"""What has changed is said: facts as facts, guesses as guesses, and no text of a server."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from drift.test_changes import tool
 
 import toolshift
 from toolshift.adapt.layer import Intervention
-from toolshift.adapt.notes import MAX_FACTS, TITLE, described, facts, text_of
+from toolshift.adapt.notes import GUESS, MAX_FACTS, TITLE, described, facts, text_of
 from toolshift.core.message import Turn
 from toolshift.drift.lock import lock_tools
 
@@ -33,31 +34,31 @@ def without(document: dict[str, Any], *names: str, **more: Any) -> dict[str, Any
 @pytest.mark.parametrize(
     ("now", "told"),
     [
-        ([], ["- get_order: this tool is gone"]),
-        ([OLD, tool("look", "Looks")], ["- look: this tool is new"]),
-        ([{**OLD, "name": "orders.get"}], ["- orders.get: this tool was get_order before"]),
+        ([], ["- `get_order` is gone"]),
+        ([OLD, tool("look", "Looks")], ["- `look` is new"]),
+        ([{**OLD, "name": "orders.get"}], ["- `get_order` is `orders.get` now"]),
         (
             [{**OLD, "name": "fetch_order"}],
-            ["- get_order: this tool is gone", "- fetch_order: this tool is new"],
+            [f"- `get_order` may be `fetch_order` now {GUESS}"],
         ),
-        ([without(OLD, "limit")], ["- get_order: the parameter limit is gone"]),
-        ([without(OLD, day=TEXT)], ["- get_order: the parameter day is new, and required"]),
-        ([without(OLD, may_be=TEXT)], ["- get_order: the parameter may_be is new, and optional"]),
-        ([without(OLD, "ref", REF=TEXT)], ["- get_order: the parameter ref is REF now"]),
+        ([without(OLD, "limit")], ["- get_order: `limit` is gone"]),
+        ([without(OLD, day=TEXT)], ["- get_order: `day` is new, and required"]),
+        ([without(OLD, may_be=TEXT)], ["- get_order: `may_be` is new, and optional"]),
+        ([without(OLD, "ref", REF=TEXT)], ["- get_order: `ref` is `REF` now"]),
         (
             [without(OLD, "limit", limit_minor=NUMBER)],
             [
-                "- get_order: the parameter limit is gone",
-                "- get_order: the parameter limit_minor is new, and required",
+                "- get_order: `limit` is gone",
+                "- get_order: `limit_minor` is new, and required",
             ],
         ),
         (
             [without(OLD, limit=TEXT)],
-            ["- get_order: the parameter limit is of another type: number before, string now"],
+            ["- get_order: `limit` is of another type: number before, string now"],
         ),
         (
             [without(OLD, ref={"type": "string", "enum": ["a", "b"]})],
-            ["- get_order: the parameter ref takes only certain choices now (new: a, b)"],
+            ["- get_order: `ref` takes only certain choices now (new: a, b)"],
         ),
         ([{**OLD, "description": "Reads one order"}], []),
     ],
@@ -71,15 +72,15 @@ def test_a_parameter_that_is_required_now_and_choices_that_changed_are_told() ->
     now = without(OLD, may_be={"type": "string", "enum": ["a", "c"]})
     now["inputSchema"]["required"].append("may_be")
     assert said(now, was=(was,)) == [
-        "- get_order: the parameter may_be is required now",
-        "- get_order: the parameter may_be takes other choices (gone: b; new: c)",
+        "- get_order: `may_be` is required now",
+        "- get_order: `may_be` takes other choices (gone: b; new: c)",
     ]
 
 
 def test_a_tool_that_is_not_declared_to_only_read_any_more_is_told() -> None:
     reads, writes = ({**OLD, "annotations": {"readOnlyHint": each}} for each in (True, False))
     assert said(writes, was=(reads,)) == [
-        "- get_order: it was declared to only read, and is not any more"
+        "- get_order: it promised to only read, or not to destroy, and does not any more"
     ]
     assert said(OLD, was=(reads,)) == []  # a list that has no place for hints denies nothing
 
@@ -102,8 +103,7 @@ def test_no_text_of_a_server_is_quoted(name: str) -> None:
     told = "\n".join([*said(*now), *said(OLD, was=(OLD, tool(name, FOREIGN)))])
     assert name not in told
     assert "gnore" not in told
-    assert "a parameter is new, and required" in told
-    assert "and 1 more change" in told
+    assert re.search(r"and \d more changes", told)
     assert FOREIGN not in str([described(OLD, facts(lock_tools([]), [OLD, *now]))])
 
 
@@ -156,7 +156,7 @@ def test_the_agent_reads_the_facts_behind_the_system_message(system: str) -> Non
     (first, second) = inner.messages
     assert first["role"] == "system"
     assert first["content"].startswith(f"Help.\n\n{TITLE}" if system else TITLE)
-    assert "the parameter limit is gone" in first["content"]
+    assert "`limit` is gone" in first["content"]
     assert second is ASKED
     assert [each.part for each in seen] == ["notes"]
     agent.reply(Turn([*begin, ASKED], chat(OLD)))
@@ -179,8 +179,42 @@ def test_where_nothing_has_changed_the_messages_are_as_they_came() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=name_of)
-def test_a_note_of_a_release_never_says_that_one_tool_is_another(release: dict[str, Any]) -> None:
-    told = text_of(facts(lock_tools(release["was"]), release["now"]))
-    if not release["kind"].startswith(("the same words", "only a hint")):
-        assert " before\n" not in f"{told}\n"
-        assert not told or " is " in told
+def test_a_note_of_a_release_says_only_as_a_guess_that_one_tool_is_another(
+    release: dict[str, Any],
+) -> None:
+    for fact in facts(lock_tools(release["was"]), release["now"]):
+        became = re.search(r"`[^`]+` (is|may be) `[^`]+`", fact.sentence)
+        if became and not release["kind"].startswith(("the same words", "only a hint")):
+            assert became[1] == "may be"
+            assert fact.guessed
+            assert GUESS in fact.sentence
+
+
+NUMBERED = tool("set_volume", "Sets the volume of a device", device=TEXT, level=NUMBER)
+
+
+@pytest.mark.parametrize("kind", ["number", "integer", "boolean"])
+def test_of_a_number_or_a_boolean_no_new_name_is_guessed(kind: str) -> None:
+    was = without(NUMBERED, "level", amount={"type": kind, "description": "How much it shall be"})
+    now = without(
+        NUMBERED, "level", amount_minor={"type": kind, "description": "How much it shall be"}
+    )
+    assert said(now, was=(was,)) == [
+        "- set_volume: `amount` is gone",
+        "- set_volume: `amount_minor` is new, and required",
+    ]
+
+
+def test_of_a_text_a_new_name_is_guessed_where_three_words_are_in_common() -> None:
+    about = {"type": "string", "description": "The customer who placed it"}
+    was, now = (without(OLD, **{name: about}) for name in ("client", "customer_id"))
+    assert said(now, was=(was,)) == [f"- get_order: `client` may be `customer_id` now {GUESS}"]
+    bare = without(OLD, customer_id=TEXT)
+    assert not any("may be" in line for line in said(bare, was=(without(OLD, client=TEXT),)))
+
+
+def test_a_tool_that_was_declared_to_read_is_never_guessed_to_be_one_that_is_not() -> None:
+    was = {**OLD, "annotations": {"readOnlyHint": True}}
+    now = {**OLD, "name": "reset_order"}
+    assert any("may be" in line for line in said(now, was=(was,)))
+    assert not any("may be" in line for line in said({**now, "annotations": {}}, was=(was,)))

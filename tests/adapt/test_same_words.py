@@ -53,7 +53,7 @@ def test_a_name_with_another_word_is_another_name(
 def test_the_judgement_is_the_same_from_both_sides(one: str, other: str) -> None:
     assert same_words(one, other) == same_words(other, one)
     assert same_spelling(one, other) == same_spelling(other, one)
-    assert not same_spelling(one, other) or same_words(one, other, versions=False)
+    assert not same_spelling(one, other) or same_words(one, other, of_tools=False)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,9 @@ def test_the_same_words(one: str, other: str) -> None:
         ("base", "base64"),
         ("eur_to_usd", "usd_to_eur"),
         ("copy_a_b", "copy_b_a"),
+        ("usd_eur", "eur_usd"),
+        ("debit_credit", "creditDebit"),
+        ("Maße_lesen", "Masse_lesen"),
         ("price_$", "price_€"),
         ("price_€", "price"),
         ("step_-1", "step_1"),
@@ -135,7 +138,7 @@ def test_a_spelling_is_case_and_separators_alone(one: str, other: str, same: boo
 
 
 def test_an_address_with_a_number_is_another_address() -> None:
-    assert not same_words("address", "address_2", versions=False)
+    assert not same_words("address", "address_2", of_tools=False)
 
 
 def test_a_name_is_spoken_as_its_words() -> None:

@@ -1,4 +1,4 @@
-"""`proxy --adapt` says what has changed, and neither moves a call nor changes a result.
+"""`proxy --adapt` says what has changed and what may help, and moves no call and changes no result.
 
 The official client, the proxy as a program, and a server as another one.
 """
@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from mcp import Client
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
+from toolshift.adapt.failures import TITLE
+from toolshift.adapt.lessons import read_lessons
+from toolshift.connect.mcp.shifted_server import ADAPTED, TOLD
+from toolshift.connect.trace import Trace
 from toolshift.drift.lock import lock_tools, write_lock
 
 SERVER = Path(__file__).with_name("release_server.py")
@@ -59,7 +64,12 @@ def test_no_release_moves_a_call_or_changes_a_result(
     releases = RELEASES[start::STEP]
     received, heard, _ = behind_proxy(start, tmp_path, *more)
     assert received == [release["call"] for release in releases]
-    assert [texts(result) for result in heard] == [[release["answer"]] for release in releases]
+    for result, release in zip(heard, releases, strict=True):
+        first, *beside = result.content
+        assert first.text == release["answer"]
+        assert first.meta is None
+        assert not beside or release["is_error"]
+        assert all(TOLD in part.meta and part.text.startswith(TITLE) for part in beside)
     assert [result.is_error for result in heard] == [release["is_error"] for release in releases]
 
 
@@ -77,9 +87,9 @@ def test_what_has_changed_stands_in_the_descriptions_and_nothing_else_is_changed
     first = next(iter(said.values()))
     assert known - said.keys()
     for name in known - said.keys():
-        assert f"{name}: this tool is gone" in first or f"was {name} before" in str(said)
+        assert f"`{name}` is gone" in first or re.search(f"`{name}` (is|may be) `", str(said))
     for name in said.keys() - known:
-        assert re.search(r"this tool (is new|was \w+ before)", said[name])
+        assert re.search(f"`{name}`( with .*)? (is new|now)", said[name])
 
 
 async def listing(client: Client) -> Any:
@@ -95,8 +105,8 @@ def test_a_note_stands_on_the_right_page_of_a_list_in_pages() -> None:
     plain = visit(listing)
     lock = lock_tools([tool for name, tool in plain.items() if name != "grow"] + [OLD])
     found = visit(listing, shifting(lock=lock))
-    assert "old_tool: this tool is gone" in found["find_orders"]["description"]
-    assert "this tool is new" in found["grow"]["description"]
+    assert "`old_tool` is gone" in found["find_orders"]["description"]
+    assert "`grow` is new" in found["grow"]["description"]
     others = plain.keys() - {"find_orders", "grow"}
     assert {name: found[name] for name in others} == {name: plain[name] for name in others}
 
@@ -118,16 +128,57 @@ def test_only_rewrite_takes_a_call_by_a_name_of_the_same_words(
 
     async def by_heart(client: Client) -> Any:
         try:
-            return texts(await client.call_tool(old, {param or "order_ref": "R-1001"}))
+            answer = await client.call_tool(old, {param or "order_ref": "R-1001"})
+            return texts(answer), (answer.meta or {}).get(ADAPTED)
         except MCPError as fault:
-            return fault.message
+            return fault.message, None
 
-    answer = visit(by_heart, shifting(lock=lock, rewrite=rewrite))
+    answer, told = visit(by_heart, shifting(lock=lock, rewrite=rewrite))
     assert ("42.5" in str(answer), f"unknown tool {old}" in str(answer)) == (rewrite, not rewrite)
+    assert (told or {}).get("made", {}).get("tool") == ("get_order" if rewrite else None)
+    if not rewrite:  # the message of the server stands first, and is whole
+        assert re.match(rf"[^\n]*unknown tool {re.escape(old)}[^\n]*\n\n{TITLE}", answer)
+        assert f"`{old}` is `get_order` now" in answer
 
 
-def test_rewrite_without_a_lock_is_refused_in_one_sentence() -> None:
-    command = [sys.executable, "-m", "toolshift", "proxy", "--rewrite", "--", "nothing"]
+def test_a_memory_keeps_over_sessions_which_guess_was_followed_by_failures(tmp_path: Path) -> None:
+    tools = visit(listing)
+    known = {**tools["get_order"], "name": "order_details"}
+    lock = lock_tools([known, *(t for name, t in tools.items() if name != "get_order")])
+    file = tmp_path / "memory.json"
+
+    async def fails(client: Client) -> Any:
+        found = await all_tools(client)
+        with suppress(MCPError):
+            await client.call_tool("get_order", {"order_ref": "no such order"})
+        return "`order_details` may be `get_order` now" in found["get_order"]["description"]
+
+    guessed = []
+    for _ in range(3):
+        how = shifting(lock=lock, lessons=read_lessons(file), memory=file)
+        guessed.append(visit(fails, how))
+    assert guessed == [True, True, False]
+
+
+def test_what_was_said_beside_an_error_stands_in_the_trace(tmp_path: Path) -> None:
+    tools = visit(listing)
+    trace = tmp_path / "trace.jsonl"
+
+    async def wrong(client: Client) -> None:
+        with suppress(MCPError):
+            await client.call_tool("get_orders", {"order_ref": "R-1001"})
+
+    written = Trace(trace, ())
+    visit(wrong, shifting(lock=lock_tools(tools.values())), trace=written)
+    written.close()
+    (record,) = [one for one in map(json.loads, trace.read_text().splitlines()) if "ok" in one]
+    assert record["ok"] is False
+    assert record["told"].startswith(TITLE)
+
+
+@pytest.mark.parametrize("option", [("--rewrite",), ("--memory", "x.json")])
+def test_what_needs_a_lock_is_refused_without_one_in_one_sentence(option: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "toolshift", "proxy", *option, "--", "nothing"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--rewrite goes with --adapt LOCK" in done.stderr
+    assert f"{option[0]} goes with --adapt LOCK" in done.stderr

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from toolshift.adapt.errors_said import says_again
 from toolshift.reading.assertion import verdict
 from toolshift.reading.prose_signs import Message
 from toolshift.reading.words import (
@@ -27,8 +26,6 @@ def test_every_reader_knows_every_negative_word(word: str) -> None:
     text = f"I can say {word} of them is PAID"
     assert verdict(text, text.index("PAID"), len(text), False) == "denied"
     assert "~denials 1" in Message(text).kind_signs()
-    assert says_again("Try it again.")
-    assert not says_again(f"This is {word} worth to try again.")
 
 
 def test_no_negates_where_a_reader_says_so() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.errors_said import failure_of, incomplete_of
-from toolshift.adapt.paging import joined
+from toolshift.adapt.errors_said import failure_of
 from toolshift.adapt.repair import Intervention
 from toolshift.core.message import Reply
 from toolshift.drift.calls import RecordedCall
@@ -119,26 +118,30 @@ class Conversation:
 
 
 def read_conversation(
-    messages: Sequence[dict[str, Any]], in_form: Callable[[str, MadeCall], str]
+    messages: Sequence[dict[str, Any]], beside: Callable[[MadeCall, Sequence[MadeCall]], str]
 ) -> Conversation:
-    """Reads a conversation, and takes out of it what the layer did."""
-    return _Reader(in_form).read(messages)
+    """Reads a conversation, takes out of it what the layer did, and adds what stands beside errors.
+
+    `beside` gives the text that stands beside the error of a call, of which it is told with all
+    calls until then; "" for none.
+    """
+    return _Reader(beside).read(messages)
 
 
 def failures_in_a_row(made: Sequence[MadeCall], call: RecordedCall) -> int:
-    """How often a call has failed, or come back with values missing, since it last worked."""
+    """How often a call has failed since it last worked."""
     count = 0
     for earlier in reversed(made):
         if earlier.made == call:
-            if not earlier.failure and not incomplete_of(earlier.text):
+            if not earlier.failure:
                 break
             count += 1
     return count
 
 
 class _Reader:
-    def __init__(self, in_form: Callable[[str, MadeCall], str]) -> None:
-        self.talk, self.in_form = Conversation(), in_form
+    def __init__(self, beside: Callable[[MadeCall, Sequence[MadeCall]], str]) -> None:
+        self.talk, self.beside = Conversation(), beside
         self.open: dict[str, MadeCall] = {}
         self.hidden: dict[str, str] = {}  # the id of a call of ours to that of what it stands for
 
@@ -188,28 +191,36 @@ class _Reader:
             talk.shown.append({**message, **content, "tool_calls": shown} if note else message)
 
     def _answered(self, message: dict[str, Any]) -> None:
-        """Reads a result, in the form of the lock, at the place of its call."""
+        """Reads a result, at the place of its call."""
         talk, call_id, text = self.talk, message["tool_call_id"], str(message.get("content") or "")
         call, failure = self.open[call_id], failure_of(text)
-        talk.made.append(MadeCall(call_id, call.asked, call.made, call.part, text, failure))
+        made = MadeCall(call_id, call.asked, call.made, call.part, text, failure)
+        talk.made.append(made)
         talk.last += 1
-        shown = text
+        shown = message
         if failure:
             talk.failed.append((call.asked, failure))
+            shown = _with(message, self.beside(made, talk.made))
         else:
             talk.failed.clear()
-            shown = self.in_form(text, call)
         if call_id not in self.hidden:
-            # What is not brought to another form is shown as it came, with parts of other kinds.
-            talk.shown.append(message if shown == text else {**message, "content": shown})
+            talk.shown.append(shown)
             return
         for place in range(len(talk.shown) - 1, -1, -1):
             before = talk.shown[place]
             if before.get("tool_call_id") == self.hidden[call_id]:
-                if call.part == "pages":
-                    shown = joined(str(before["content"]), shown, bool(failure))
-                talk.shown[place] = {**before, "content": shown}
+                talk.shown[place] = {**before, "content": shown.get("content")}
                 return
+
+
+def _with(message: dict[str, Any], text: str) -> dict[str, Any]:
+    """A result with a text behind it; the result itself stays as it came."""
+    if not text:
+        return message
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": [*content, {"type": "text", "text": text}]}
+    return {**message, "content": f"{content}\n\n{text}"}
 
 
 def _as_asked(raw: Mapping[str, Any], wanted: RecordedCall) -> dict[str, Any]:

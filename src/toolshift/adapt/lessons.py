@@ -25,15 +25,30 @@ from typing import Any
 import msgspec
 
 from toolshift.adapt.conversation import MadeCall
+from toolshift.adapt.notes import Fact
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.drift.calls import RecordedCall
 from toolshift.drift.instructions import instructions_in
 
 MAX_LESSONS = 12
+MAX_NOTES = 1000
+"""Of how many notes it is remembered what followed; the oldest are forgotten."""
+GIVEN_UP = 2
+"""How often a guess may be followed by a failure alone until it is said no more."""
 _MAX_WORDS = 120
 _TITLE = "What failed in earlier conversations with these tools, and what then worked:"
 Tools = Mapping[str, Mapping[str, Any]]
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """How often the calls that followed a note worked, and failed."""
+
+    worked: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Followed) -> Followed:
+        return Followed(self.worked + other.worked, self.failed + other.failed)
 
 
 class Lesson(msgspec.Struct, frozen=True):
@@ -74,6 +89,13 @@ class Lesson(msgspec.Struct, frozen=True):
         return f"{failed}; {then} (seen {self.times} times)"
 
 
+class _File(msgspec.Struct, frozen=True):
+    """What a file holds."""
+
+    lessons: list[Lesson] = []
+    notes: dict[str, Followed] = {}
+
+
 def _spoken(tool: str, arguments: Sequence[str]) -> str:
     return f"{tool}({', '.join(arguments)})"
 
@@ -84,10 +106,18 @@ class Lessons:
     Args:
         most: how many are kept.
         lessons: that are known already.
+        notes: what followed notes until now, by the note.
     """
 
-    def __init__(self, most: int = MAX_LESSONS, lessons: Iterable[Lesson] = ()) -> None:
+    def __init__(
+        self,
+        most: int = MAX_LESSONS,
+        lessons: Iterable[Lesson] = (),
+        notes: Mapping[str, Followed] | None = None,
+    ) -> None:
         self.most = most
+        self.notes = dict(notes or {})
+        self._followed: dict[str, Followed] = {}
         self._kept: dict[tuple[Any, ...], Lesson] = {lesson.key: lesson for lesson in lessons}
         self._fresh: tuple[Lesson, ...] = ()
 
@@ -103,16 +133,33 @@ class Lessons:
         self._fresh = ()
         for key in list(self._kept)[: max(len(self._kept) - self.most, 0)]:
             del self._kept[key]
+        for note, followed in self._followed.items():
+            self.notes[note] = self.notes.pop(note, Followed()) + followed
+        self._followed = {}
+        for note in list(self.notes)[: max(len(self.notes) - MAX_NOTES, 0)]:
+            del self.notes[note]
 
-    def learn(self, made: Sequence[MadeCall], tools: Tools) -> None:
+    def learn(self, made: Sequence[MadeCall], tools: Tools, told: Sequence[Fact] = ()) -> None:
         """Draws the lessons of a conversation so far; they replace those drawn earlier from it.
 
         Args:
             made: its calls, in their order.
             tools: on offer now, by name.
+            told: the notes that the agent was told.
         """
+        self.follow(made, tools, told)
         drawn = {lesson.key: lesson for lesson in _lessons_of(made, tools)}
         self._fresh = tuple(drawn.values())
+
+    def follow(self, made: Sequence[MadeCall], tools: Tools, told: Sequence[Fact]) -> None:
+        """Remembers what followed the notes of a conversation so far, and no lesson.
+
+        Args:
+            made: its calls, in their order.
+            tools: on offer now, by name.
+            told: the notes that the agent was told.
+        """
+        self._followed = outcomes(told, made, tools)
 
     def text(self, tools: Tools) -> str:
         """The text that an agent is shown before a conversation.
@@ -137,7 +184,8 @@ class Lessons:
             file: to write.
         """
         self.begin()
-        write(file, msgspec.json.format(msgspec.json.encode(list(self._kept.values()))) + b"\n")
+        kept = _File(list(self._kept.values()), self.notes)
+        write(file, msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
 
 
 def read_lessons(file: Path, most: int = MAX_LESSONS) -> Lessons:
@@ -154,11 +202,59 @@ def read_lessons(file: Path, most: int = MAX_LESSONS) -> Lessons:
         UsageError: where the file is something else.
     """
     try:
-        return Lessons(most, msgspec.json.decode(file.read_bytes(), type=list[Lesson]))
+        held = msgspec.json.decode(file.read_bytes(), type=_File | list[Lesson])
+        kept = _File(held) if isinstance(held, list) else held  # a list was all there was before
+        return Lessons(most, kept.lessons, kept.notes)
     except FileNotFoundError:
         return Lessons(most)
     except (OSError, ValueError, RecursionError) as fault:  # msgspec's own errors, and not UTF-8
         raise UsageError(f"{file} holds no lessons: {fault}") from None
+
+
+def outcomes(told: Sequence[Fact], made: Sequence[MadeCall], tools: Tools) -> dict[str, Followed]:
+    """What followed notes in a conversation: calls as a note says them, that worked or failed."""
+    found: dict[str, Followed] = {}
+    for fact in told:
+        mine = [call for call in made if _follows(call, fact)]
+        if mine:
+            failed = sum(bool(call.failure) for call in mine)
+            found[_note_key(fact, tools)] = Followed(len(mine) - failed, failed)
+    return found
+
+
+def ranked(
+    told: Sequence[Fact], tools: Tools, *followed: Mapping[str, Followed]
+) -> tuple[Fact, ...]:
+    """Notes, those that helped first, without the guesses that never did."""
+    known: dict[str, Followed] = {}
+    for each in followed:
+        for key, one in each.items():
+            known[key] = known.get(key, Followed()) + one
+    if not known:
+        return tuple(told)
+    scored = [(known.get(_note_key(fact, tools), Followed()), fact) for fact in told]
+    kept = [
+        (one, fact)
+        for one, fact in scored
+        if not (fact.guessed and not one.worked and one.failed >= GIVEN_UP)
+    ]
+    return tuple(fact for _, fact in sorted(kept, key=lambda each: -each[0].worked))
+
+
+def _follows(call: MadeCall, fact: Fact) -> bool:
+    """Whether a call is made as a note says that it is made now."""
+    became = fact.whole and fact.old and fact.tool != fact.old
+    if not fact.tool or call.made.tool != fact.tool or not (became or fact.argument):
+        return False
+    return not fact.argument or fact.argument in call.made.arguments
+
+
+def _note_key(fact: Fact, tools: Tools) -> str:
+    """The identity of a note: what it says, of the tool as it is now."""
+    written = msgspec.json.encode(
+        [fact.old, fact.sentence, tools.get(fact.tool)], order="deterministic"
+    )
+    return sha256(written).hexdigest()[:16]
 
 
 def _lessons_of(made: Sequence[MadeCall], tools: Tools) -> Iterator[Lesson]:

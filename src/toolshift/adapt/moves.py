@@ -3,7 +3,8 @@
 A call is moved only where the two tools say the same and are called the same:
 
 - their names are the same words (`same_words`), and no other tool of either list has these words;
-- their descriptions are the same text, and neither says of its effect what the other denies;
+- their descriptions are the same text, and today's hints, where it has any, promise what those of
+  the lock did (`readOnlyHint`, `destructiveHint`);
 - each parameter has its place: it has kept its name, or one new parameter is the same words, with
   the same schema and description. Only the name of a text may differ in more than case and
   separators. No parameter has come on top.
@@ -13,14 +14,13 @@ Likeness of names or texts is no reason, and no list of words is one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toolshift.adapt.same_words import same_spelling, same_words
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
-from toolshift.drift.effects import opposed
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 
 _SAID_IN_CHAT = ("name", "description", "inputSchema")
@@ -51,36 +51,41 @@ class Moves:
     Args:
         before: the tools of the lock.
         documents: the tools of today, as an MCP server lists them.
+        reads: tools of the lock of which the user has said that they only read.
 
     Raises:
         UsageError: where a tool has no name, or two have the same.
     """
 
-    def __init__(self, before: Toolbox, documents: Sequence[Mapping[str, Any]]) -> None:
-        self.before, self.after = before, from_mcp(documents)
+    def __init__(
+        self,
+        before: Toolbox,
+        documents: Sequence[Mapping[str, Any]],
+        reads: Collection[str] = (),
+    ) -> None:
+        self.before, self.after, self.reads = before, from_mcp(documents), frozenset(reads)
 
     def move(self, old: str) -> Move | None:
         """Where calls of a tool of the lock go today."""
         new = old if old in self.after.sources else respelled(old, self.before, self.after)
-        return self.between(old, new) if new else None
-
-    def between(self, old: str, new: str) -> Move | None:
-        """The move of calls from one tool to another."""
         was, now = self.before.sources.get(old), self.after.sources.get(new)
-        if was is None or now is None or (old != new and not same_words(old, new)):
+        if was is None or now is None or was.tool.description != now.tool.description:
             return None
-        if was.tool.description != now.tool.description or opposed(was, now):
+        if not promises_kept(was, now):
             return None
         params = _places(was.tool.params, now.tool.params)
         return None if params is None else Move(new, params)
 
     def only_reads(self, old: str, new: str) -> bool:
-        """Whether a tool is declared to only read, in the lock and today."""
+        """Whether a tool only reads: it declares so in the lock and today, or the user says so."""
         was, now = self.before.sources.get(old), self.after.sources.get(new)
-        if was is None or now is None or not declared_to_read(was):
+        if was is None or now is None:
+            return False
+        if not (declared_to_read(was) or old in self.reads):
             return False
         if "annotations" in now.raw:
             return declared_to_read(now)
+        # A chat request has no place for hints: there the tool must be the very one.
         return all(same(was.raw.get(key), now.raw.get(key)) for key in _SAID_IN_CHAT)
 
 
@@ -90,6 +95,17 @@ def declared_to_read(source: Source) -> bool:
     if not isinstance(hints, Mapping):
         return False
     return hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True
+
+
+def promises_kept(was: Source, now: Source) -> bool:
+    """Whether a tool, where it has hints, promises what another did: to read, not to destroy."""
+    first, second = (source.raw.get("annotations") for source in (was, now))
+    if not isinstance(second, Mapping):
+        return True
+    first = first if isinstance(first, Mapping) else {}
+    if declared_to_read(was):
+        return declared_to_read(now)
+    return first.get("destructiveHint") is not False or second.get("destructiveHint") is False
 
 
 def respelled(old: str, before: Toolbox, after: Toolbox) -> str:
@@ -119,10 +135,11 @@ def _both_ways(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 def _same_name(one: Param, other: Param) -> bool:
     """Whether two parameters are called the same; but for texts it is told by the spelling.
 
-    A number at the end of a parameter is no version: `address` and `address_2` are two.
+    A number at the end of a parameter is no version: `address` and `address_2` are two. Nor may the
+    order be another: `from_to` is not `to_from`.
     """
     if one.schema.get("type") == other.schema.get("type") == "string":
-        return same_words(one.name, other.name, versions=False)
+        return same_words(one.name, other.name, of_tools=False)
     return same_spelling(one.name, other.name)
 
 

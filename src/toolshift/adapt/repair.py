@@ -47,10 +47,16 @@ class Repairer:
     Args:
         lock: the tools as the agent knows them.
         parts: "names", "parameters" or both: what may be changed.
+        reads: tools of the lock of which the user has said that they only read.
     """
 
-    def __init__(self, lock: Lock, parts: Collection[str] = (NAMES, PARAMETERS)) -> None:
-        self.before = from_mcp(lock.documents)
+    def __init__(
+        self,
+        lock: Lock,
+        parts: Collection[str] = (NAMES, PARAMETERS),
+        reads: Collection[str] = (),
+    ) -> None:
+        self.before, self.reads = from_mcp(lock.documents), frozenset(reads)
         self._parts = frozenset(parts) & {NAMES, PARAMETERS}
         self._old = Checker(lock.documents)
         self._seen: dict[bytes, tuple[Moves, Checker] | None] = {}
@@ -64,7 +70,7 @@ class Repairer:
             own = [tool for name, tool in tools.items() if name not in PROTOCOL_NAMES]
             documents = list(map(as_mcp, own))
             try:
-                self._seen[key] = (Moves(self.before, documents), Checker(documents))
+                self._seen[key] = (Moves(self.before, documents, self.reads), Checker(documents))
             except UsageError:
                 self._seen[key] = None
         return self._seen[key]

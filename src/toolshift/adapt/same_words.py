@@ -16,6 +16,8 @@ import unicodedata
 from collections.abc import Sequence
 
 _SEPARATORS = frozenset("_-./: \u2010\u2011")
+_SCOPES = frozenset("./:")
+"""What stands between a thing and what is done with it: `orders.get`."""
 _VERSION = re.compile(r"v\d+")
 _SHORTEST = 3
 """The least letters of a word that may have a plural: `ms` is no plural of `m`."""
@@ -23,26 +25,29 @@ _SHORT = 2
 """Up to this length the case of a word may matter: `MB` and `Mb`, `mg` and `Mg`."""
 
 
-def same_words(one: str, other: str, versions: bool = True) -> bool:
+def same_words(one: str, other: str, of_tools: bool = True) -> bool:
     """Whether two names are the same words, whatever their case, separators and plurals.
 
-    The first word may also stand at the end (`get_order`, `orders.get`); any other order may say
-    something else (`eur_to_usd`, `usd_to_eur`).
+    Of tools a version may differ too, and the first word may stand at the end where one of them has
+    it behind a dot or a slash (`get_order`, `orders.get`). Any other order may say something else
+    (`usd_eur`, `eur_usd`).
     """
-    mine, theirs = ([word.casefold() for word in _words(name)] for name in (one, other))
-    if versions:
+    mine, theirs = ([word.lower() for word in _words(name)] for name in (one, other))
+    if of_tools:
         mine, theirs = _without_version(mine, theirs), _without_version(theirs, mine)
     if not mine or len(mine) != len(theirs):
         return False
-    turned = (mine, [*mine[1:], mine[0]], [mine[-1], *mine[:-1]])
-    return any(all(map(_same_word, order, theirs)) for order in turned)
+    orders = [mine]
+    if of_tools and bool(_SCOPES & set(one)) != bool(_SCOPES & set(other)):
+        orders += [[*mine[1:], mine[0]], [mine[-1], *mine[:-1]]]
+    return any(all(map(_same_word, order, theirs)) for order in orders)
 
 
 def same_spelling(one: str, other: str) -> bool:
     """Whether two names differ in nothing but case and separators."""
     mine, theirs = _words(one), _words(other)
     return len(mine) == len(theirs) > 0 and all(
-        word == other_word if len(word) <= _SHORT else word.casefold() == other_word.casefold()
+        word == other_word if len(word) <= _SHORT else word.lower() == other_word.lower()
         for word, other_word in zip(mine, theirs, strict=True)
     )
 

@@ -19,6 +19,7 @@ import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
+from toolshift.adapt.lessons import read_lessons
 from toolshift.cli.group import say_moved
 from toolshift.cli.options import AsJson, Headers, Wordings, headers_of
 from toolshift.cli.parameters import argument, option, options_struct
@@ -62,6 +63,7 @@ class ProxyOptions:
         skip: leave out what is not applicable.
         may_write: let a trap lie over tools that write.
         lock: the lock of the tools that the client knows; what has changed is said to it.
+        memory: with `lock`, the file of what is remembered across sessions.
         rewrite: with `lock`, also move calls to names that are the same words.
         deploy: what brings about the changes in mid-session: seconds or "signal"; "" for calls.
         port: the port to serve on, in place of standard input and output.
@@ -98,7 +100,15 @@ class ProxyOptions:
             "--adapt",
             metavar="LOCK",
             help="Say in the description of a tool what has changed in it since this lock "
-            "(`toolshift lock`). Calls and results pass as they are.",
+            "(`toolshift lock`), and beside an error what today's tools take. Calls and results "
+            "pass as they are.",
+        ),
+    ] = None
+    memory: Annotated[
+        Path | None,
+        option(
+            metavar="FILE",
+            help="--adapt: remember in this file which notes were followed by success.",
         ),
     ] = None
     rewrite: Annotated[
@@ -193,6 +203,8 @@ def _first(fault: BaseException) -> BaseException:
 def _shifting(options: ProxyOptions) -> ShiftOptions:
     if options.rewrite and options.lock is None:
         raise UsageError("--rewrite goes with --adapt LOCK: it moves calls by names of the lock")
+    if options.memory is not None and options.lock is None:
+        raise UsageError("--memory goes with --adapt LOCK: it keeps which of its notes helped")
     check_entities(options.wordings.pool, 200)
     stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
@@ -205,6 +217,8 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
         read_lock(options.lock) if options.lock else None,
         options.rewrite,
         read_deployment(options.deploy) if options.deploy else None,
+        read_lessons(options.memory) if options.memory else None,
+        options.memory,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,6 +22,9 @@ import anyio.to_thread
 import msgspec
 from mcp.shared.exceptions import MCPError
 
+from toolshift.adapt.conversation import MadeCall
+from toolshift.adapt.failures import beside
+from toolshift.adapt.lessons import Lessons, outcomes, ranked
 from toolshift.adapt.notes import Fact, described, facts
 from toolshift.adapt.repair import Intervention, Repairer
 from toolshift.connect.mcp.deployment import Deployment
@@ -32,7 +36,7 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.text import visible
 from toolshift.core.tool import Result
-from toolshift.drift.calls import RecordedCall
+from toolshift.drift.calls import Checker, RecordedCall
 from toolshift.drift.lock import Lock
 from toolshift.interop.mcp_client import Upstream
 from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, refused
@@ -43,6 +47,10 @@ from toolshift.shifts.watching import Changes, unchanged
 
 INTERNAL = -32603
 MAX_AT_ONCE = 256
+MAX_CALLS = 1000
+"""Of how many calls of a session it is known which note they followed."""
+ADAPTED, TOLD = "toolshift/adapted", "toolshift/told"
+"""Of `_meta`: the call as it was sent in the place of the client's; that a text is of ours."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,9 @@ class ShiftOptions:
         skip: leave out what is not applicable to this server, with a word on stderr.
         may_write: let a trap lie over tools that write.
         lock: the tools as the client knows them: what has changed in a tool is said at the end of
-            its description.
+            its description, and beside the error of a call that is not taken any more.
+        lessons: what is remembered across sessions: which note was followed by success.
+        memory: the file for it.
         rewrite: also make calls by names of the lock as today's tools take them, where the names
             are the same words.
         deployment: what brings about the changes of tools in mid-session; None leaves them to the
@@ -73,6 +83,8 @@ class ShiftOptions:
     lock: Lock | None = None
     rewrite: bool = False
     deployment: Deployment | None = None
+    lessons: Lessons | None = None
+    memory: Path | None = None
 
 
 def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, dict[str, str]]:
@@ -108,6 +120,7 @@ class _Call:
     given: Result | None = None
     fault: MCPError | None = None
     adapted: Intervention | None = None
+    told: str = ""
 
 
 _call: ContextVar[_Call] = ContextVar("_call")
@@ -122,6 +135,11 @@ class ShiftedTools:
         self.revision = 0
         self._repairer = Repairer(how.lock) if how.lock is not None and how.rewrite else None
         self._facts: tuple[Fact, ...] = ()
+        self._today: Checker | None = None
+        self._known = (
+            {str(tool.get("name")): tool for tool in how.lock.documents} if how.lock else {}
+        )
+        self._calls: list[MadeCall] = []
         self._live: Live | None = None
         self._made = 0
         self._page: dict[str, Any] = {}
@@ -200,13 +218,13 @@ class ShiftedTools:
         with self._turn:
             return live.documents()
 
-    async def _adapted(self, params: Mapping[str, Any]) -> Intervention | None:
+    def _adapted(self, params: Mapping[str, Any]) -> Intervention | None:
         """The call that the tools of today take in the place of one by names of the lock."""
         name, arguments = params.get("name"), params.get("arguments") or {}
         if self._repairer is None or not isinstance(name, str) or not isinstance(arguments, dict):
             return None
-        tools = {str(tool.get("name")): tool for tool in self._spoken(await self.shown(params))}
-        return self._repairer.repair(RecordedCall(name, arguments), tools)
+        documents = self._today.documents if self._today is not None else {}
+        return self._repairer.repair(RecordedCall(name, arguments), documents)
 
     async def with_notes(
         self, answer: dict[str, Any], params: Mapping[str, Any] | None
@@ -220,27 +238,37 @@ class ShiftedTools:
             return answer
         first = not (params or {}).get("cursor")
         if first:
-            self._facts = await self._changed(self.how.lock, answer, params)
-        if not self._facts:
+            await self._look(answer, params)
+        told_now = self._ranked()
+        if not told_now:
             return answer
         tools = []
         for place, tool in enumerate(listed):
             here = [self._name_of(tool), *([""] if first and place == 0 else [])]
-            told = [fact for fact in self._facts if fact.tool in here]
+            told = [fact for fact in told_now if fact.tool in here]
             tools.append(described(tool, told) if told else tool)
         return {**answer, "tools": tools}
 
-    async def _changed(
-        self, lock: Lock, answer: Mapping[str, Any], params: Mapping[str, Any] | None
-    ) -> tuple[Fact, ...]:
-        """What has changed since the lock; nothing where the other pages cannot be read."""
-        whole = answer["tools"]
-        if answer.get("nextCursor"):
+    async def _look(self, answer: Mapping[str, Any], params: Mapping[str, Any] | None) -> None:
+        """Reads what has changed since the lock; nothing where the other pages cannot be read."""
+        whole = answer.get("tools")
+        if answer.get("nextCursor") or not isinstance(whole, list):
             try:
                 whole, _ = await self.upstream.tools((params or {}).get("_meta"))
             except MCPError:
-                return ()  # the client has its page all the same
-        return facts(lock, [tool for tool in whole if isinstance(tool, Mapping)])
+                self._facts, self._today = (), None  # the client has its page all the same
+                return
+        tools = [tool for tool in whole if isinstance(tool, Mapping)]
+        self._facts = facts(self.how.lock, tools) if self.how.lock is not None else ()
+        self._today, self.stale = Checker(tools), False
+
+    def _ranked(self) -> tuple[Fact, ...]:
+        """What has changed, what helped in this session and in earlier ones first."""
+        if self._today is None or not self._facts:
+            return ()
+        earlier = self.how.lessons.notes if self.how.lessons is not None else {}
+        here = outcomes(self._facts, self._calls, self._today.documents)
+        return ranked(self._facts, self._today.documents, earlier, here)
 
     @staticmethod
     def _name_of(tool: Any) -> Any:
@@ -254,13 +282,42 @@ class ShiftedTools:
             self.trace.write_tools(tools)
 
     async def call(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The answer to `tools/call`, and whether the tools on offer have changed with it."""
-        begun = time.perf_counter()
-        adapted = await self._adapted(params)
+        """The answer to `tools/call`, and whether the tools on offer have changed with it.
+
+        With a lock, what may help stands beside an error; the error itself is as it came.
+        """
+        if self.how.lock is None:
+            return await self._called(_Call(params))
+        if self._today is None or self.stale:
+            spoken = self._spoken(await self.shown(params)) if self.how.stack else None
+            await self._look({"tools": spoken}, params)
+        adapted = self._adapted(params)
         if adapted is not None:
             made = adapted.made
             params = {**params, "name": made.tool, "arguments": made.arguments}
         call = _Call(params, adapted=adapted)
+        try:
+            answer, changed = await self._called(call)
+        except MCPError as fault:
+            sent = f"This call was sent as {adapted.made.tool}." if adapted is not None else ""
+            if not call.told and not sent:
+                raise
+            said = "\n\n".join(filter(None, (fault.message, sent, call.told)))
+            raise MCPError(fault.code, said, fault.data) from fault
+        if call.told:
+            content = answer.get("content")
+            part = {"type": "text", "text": call.told, "_meta": {TOLD: "beside an error"}}
+            answer = {**answer, "content": [*(content if isinstance(content, list) else []), part]}
+        if adapted is not None:
+            meta = answer.get("_meta")
+            meta = dict(meta) if isinstance(meta, Mapping) else {}
+            answer = {**answer, "_meta": {**meta, ADAPTED: msgspec.to_builtins(adapted)}}
+        if changed:
+            self._today = None  # the next call looks at them anew
+        return answer, changed
+
+    async def _called(self, call: _Call) -> tuple[dict[str, Any], bool]:
+        begun, params = time.perf_counter(), call.params
         if not self.how.stack:
             return await self._plain_call(call, begun), False
         live = await self.shown(params)
@@ -339,7 +396,12 @@ class ShiftedTools:
         return answer
 
     def end(self) -> None:
-        """Says which shifts have changed nothing, in the trace and on standard error."""
+        """Keeps what was learned; says which shifts have changed nothing, on standard error too."""
+        lessons, memory = self.how.lessons, self.how.memory
+        if lessons is not None and memory is not None and self._today is not None:
+            lessons.begin()
+            lessons.follow(self._calls, self._today.documents, self._facts)
+            lessons.write(memory)
         if self._live is None or not self.how.stack:
             return
         changes = self._live.changes
@@ -354,19 +416,34 @@ class ShiftedTools:
         if self.trace is not None:
             self.trace.write({"end": True, "calls": self._made, "changes": _plain(changes)})
 
+    def _follow(self, call: _Call, ok: bool) -> None:
+        """Notes which calls were made, and what stands beside the error of one."""
+        name, arguments = call.params.get("name"), call.params.get("arguments") or {}
+        if self._today is None or not isinstance(name, str) or not isinstance(arguments, dict):
+            return
+        made = RecordedCall(name, arguments)
+        self._calls.append(MadeCall("", made, made, "", "", "" if ok else "failed"))
+        del self._calls[:-MAX_CALLS]
+        if not ok:
+            call.told = beside(made, self._today, self._known, self._ranked())
+
     def _note(self, params: Mapping[str, Any], spoken: Spoken, call: _Call, begun: float) -> None:
         self._made += 1
+        result = spoken.result
+        ok = result.ok and not any(raw.get("isError") for raw in call.raws[-1:])
+        self._follow(call, ok)
         if self.trace is None:
             return
-        result = spoken.result
         record: dict[str, Any] = {
             "tool": params.get("name"),
             "arguments": params.get("arguments") or {},
-            "ok": result.ok and not any(raw.get("isError") for raw in call.raws[-1:]),
+            "ok": ok,
             "ms": round((time.perf_counter() - begun) * 1000, 3),
         }
         if call.adapted is not None:
             record["adapted"] = msgspec.to_builtins(call.adapted)
+        if call.told:
+            record["told"] = call.told
         if self.how.stack:
             record |= {"true": [list(one) for one in spoken.true], "provoked": result.provoked}
             record |= {"hint": result.hint.kind if result.hint else "", "form": result.form}
