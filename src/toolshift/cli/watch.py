@@ -137,7 +137,7 @@ def watch(options: WatchOptions) -> None:
     if hook is not None and hook.lost:
         lost = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
         say(f"{lost} ({hook.fault or 'too many at once'}).", err=True)
-    sys.exit(int(alarms > 0))
+    sys.exit(int(alarms > 0 or bool(watcher.out)))
 
 
 def _check_stream(stream: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Mapping
 import msgspec
 
 from toolshift.watch.rhythm import Rhythm
-from toolshift.watch.sequential import Learned, RateTest
+from toolshift.watch.sequential import Learned, RateTest, recent
 
 TRACKED = 16
 """Features that are watched one by one."""
@@ -63,6 +63,7 @@ class MixMonitor:
     def __init__(self, learn: int, run_length: float, newness: float = 0.0) -> None:
         self._learn, self._run_length, self._newness = learn, run_length, newness
         self._rhythm = Rhythm()
+        self._told_at: float | None = None
         self._ever: set[Hashable] = set()
         self._begin()
 
@@ -123,12 +124,13 @@ class MixMonitor:
         strange = {NEW: None} if self._has(features, NEW) else {}
         self._count_by_hour({**features, **strange}, when)
         for feature, absent, limit, basis, test in self._tests:
-            usual = self._usual(feature, absent, when)
+            usual = recent(self._usual(feature, absent, when), limit, when, self._told_at)
             if test.add(self._has(features, feature) != absent, usual):
                 if usual is not None:
                     limit, basis = usual, "at this hour on earlier days"
                 room = max(MAX_FEATURES - len(self._ever), 0)
                 self._ever.update([*self._met, *features][:room])
+                self._told_at = when
                 self._begin()
                 return Moved(feature, absent, limit, *test.window, basis)
         return None

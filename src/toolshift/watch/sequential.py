@@ -27,12 +27,10 @@ from typing import Any
 import msgspec
 import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
-from toolshift.watch.rhythm import Rhythm, upper
+from toolshift.watch.rhythm import CONFIDENCE, DAY, Rhythm, lower_limit, upper_limit
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 """The higher rates, as odds relative to those of the limit."""
-CONFIDENCE = 0.99
-"""The confidence of the limit of what was learned."""
 SLOWEST = 0.9
 """The quantile of the learned times above which a call counts as slow."""
 MAX_LIMIT = 0.9
@@ -184,6 +182,18 @@ class Learned:
         return RateTest(limit, run_length, after) if limit <= MAX_LIMIT else None
 
 
+def recent(
+    usual: float | None, learned: float, when: float | None, told: float | None
+) -> float | None:
+    """What is usual at an hour; for a day after an alarm also what was learned since.
+
+    A change that lasts is not told again at each hour that did not have it yet.
+    """
+    if usual is None or when is None or told is None or when - told > DAY:
+        return usual
+    return max(usual, learned)
+
+
 class Rise(msgspec.Struct, frozen=True):
     """What has risen, and the evidence.
 
@@ -211,6 +221,7 @@ class RateMonitor:
     def __init__(self, learn: int, run_length: float) -> None:
         self._learn, self._run_length = learn, run_length
         self._rhythm = Rhythm()
+        self._told_at: float | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -229,7 +240,7 @@ class RateMonitor:
         Returns:
             What has risen; None for no alarm.
         """
-        usual = self._usual(when)
+        usual = recent(self._usual(when), self._limit, when, self._told_at)
         if when is not None and (key := self._key(value)) is not None:
             self._rhythm.add(when, key)
         if self.watching:
@@ -240,6 +251,7 @@ class RateMonitor:
             limit, basis = self._limit, self._basis()
             if usual is not None:
                 limit, basis = usual, "at this hour on earlier days"
+            self._told_at = when
             self._begin()
             return Rise(limit, hits, count, basis)
         self._take(value)
@@ -303,7 +315,9 @@ class ErrorMonitor(RateMonitor):
                 return rise
         early = not self.watching and not well and not self._told
         rise = super().add(failed, when)
-        if early and rise is None:
+        if rise is not None:
+            self._told = True  # what is learned from here on was told
+        elif early:
             rise = self._above_floor(failed)
         return rise
 
@@ -318,6 +332,7 @@ class ErrorMonitor(RateMonitor):
         basis = self._basis() if known else "in any case, for nothing is learned yet"
         self._begin()
         self.out = self._told = True
+        self._told_at = when
         return Rise(limit if known else FLOOR, count, count, basis)
 
     def _above_floor(self, failed: bool) -> Rise | None:
@@ -400,32 +415,6 @@ class FormMonitor(RateMonitor):
     def _key(self, value: Any) -> tuple[Hashable, ...] | None:
         """Forms have no rhythm."""
         return None
-
-
-def lower_limit(hits: int, count: int) -> float:
-    """The lower Clopper-Pearson limit of a rate, one-sided, at 99%.
-
-    Args:
-        hits: how often it happened.
-        count: of how many observations.
-
-    Returns:
-        From 0 to 1; 0 where it never happened.
-    """
-    return float(scipy.stats.beta.ppf(1 - CONFIDENCE, hits, count - hits + 1)) if hits else 0.0
-
-
-def upper_limit(hits: int, count: int) -> float:
-    """The upper Clopper-Pearson limit of a rate, one-sided, at 99%.
-
-    Args:
-        hits: how often it happened.
-        count: of how many observations.
-
-    Returns:
-        From 0 to 1; 1 where it always happened.
-    """
-    return upper(hits, count)
 
 
 _DEEPEST = 3
