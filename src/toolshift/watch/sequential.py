@@ -317,6 +317,7 @@ class ErrorMonitor(RateMonitor):
         rise = super().add(failed, when)
         if rise is not None:
             self._told = True  # what is learned from here on was told
+            self.out = self._streak >= SHORTEST
         elif early:
             rise = self._above_floor(failed)
         return rise
