@@ -319,7 +319,11 @@ NO_CALLS = {
     "an empty list": ("odd.json", b"[]", "it is empty"),
     "a trace that only lists": ("odd.jsonl", lines({"listed": [TOOL]}), "holds no call of a tool"),
     "talk": ("odd.jsonl", lines(TALK), "holds no call of a tool"),
-    "a call without a tool": ("odd.jsonl", lines({"tool": "", "arguments": {}}), "without the name"),
+    "a call without a tool": (
+        "odd.jsonl",
+        lines({"tool": "", "arguments": {}}),
+        "without the name",
+    ),
     "a request without names": ("odd.jsonl", lines({"carried": [3, None]}), "has no name"),
 }
 

@@ -182,7 +182,9 @@ def test_a_state_goes_on_under_the_same_options_only(toolshift: Run, tmp_path: P
     assert (code, "was kept with another every" in told) == (2, True)
 
 
-@pytest.mark.parametrize(("sent", "code"), [(failing(16), 1), (rows(Random(0), 5, 0.0), 0), ([], 2)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(failing(16), 1), (rows(Random(0), 5, 0.0), 0), ([], 2)]
+)
 def test_sigterm_ends_the_watch_like_the_end_of_the_stream(
     tmp_path: Path, sent: list[dict[str, object]], code: int
 ) -> None:

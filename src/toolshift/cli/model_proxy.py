@@ -12,6 +12,7 @@ from typing import Annotated
 
 import click
 import httpx
+
 from toolshift.cli.listen import PORT, Listen
 from toolshift.cli.options import Wordings
 from toolshift.cli.parameters import option, options_struct

@@ -179,7 +179,9 @@ class _Kept:
         self._head = ""
         self._lines, self._last = 0, time.monotonic()
 
-    def unread_lines(self, lines: Iterator[bytes], stop: Callable[[bytes], bool]) -> Iterator[bytes]:
+    def unread_lines(
+        self, lines: Iterator[bytes], stop: Callable[[bytes], bool]
+    ) -> Iterator[bytes]:
         """The lines of the file that were not read before; `stop` says which is left for later."""
         met = self._head_of_stream()
         known = self.begun.place if self.begun is not None else None
@@ -351,7 +353,10 @@ def _say_end(watcher: Watcher, alarms: int, intake: Intake, as_json: bool) -> No
     if watcher.unwatched:
         say(f"{watcher.unwatched} calls of further tools were not watched.", err=True)
     if watcher.out:
-        say(f"Every call fails now, at the end of what was read: {', '.join(watcher.out)}.", err=True)
+        say(
+            f"Every call fails now, at the end of what was read: {', '.join(watcher.out)}.",
+            err=True,
+        )
     say_unread([intake])
     if intake.unread and as_json:
         say(escaped(JSON.encode({"unread": [intake]}).decode()))

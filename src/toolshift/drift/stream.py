@@ -131,7 +131,7 @@ class Reader:
 
     @property
     def spans(self) -> tuple[bool, bool]:
-        """Whether spans of tools and of clients were met: others that tell of calls count no more."""
+        """Whether spans of tools and of clients were met: others that tell the same do not count."""
         return self._calls.tools, self._calls.clients
 
     @spans.setter
@@ -210,7 +210,9 @@ def _says_nothing(row: Mapping[str, Any]) -> str:
     if row.get("tool") == "":
         return "a call without the name of its tool"
     if isinstance(row.get("listed"), list) and not isinstance(row.get("tool"), str):
-        named = [isinstance(one, dict) and isinstance(one.get("name"), str) for one in row["listed"]]
+        named = [
+            isinstance(one, dict) and isinstance(one.get("name"), str) for one in row["listed"]
+        ]
         return "" if all(named) else "a list of tools in which one has no name"
     if isinstance(row.get("carried"), list):
         good = [isinstance(one, list) and one and isinstance(one[0], str) for one in row["carried"]]
@@ -350,10 +352,12 @@ class _SpanCalls:
 
     def events(self, span: Span) -> Iterator[Event]:
         """The events of a span."""
-        run, turn = span.run, span.turn
+        run, turn, raw = span.run, span.turn, span.raw
         if run is not None and not self._is_known(span, run):
             failed = bool(run.failed) or has_failed(run.result)
-            yield Called(run.tool, run.arguments, not failed, span.raw.ms, run.result, span.raw.start)
+            yield Called(
+                run.tool, run.arguments, not failed, span.raw.ms, run.result, span.raw.start
+            )
         if turn is None:
             return
         if turn.tools:

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Mapping
 import msgspec
 
 from toolshift.watch.rhythm import Rhythm
-from toolshift.watch.sequential import Learned, RateTest, recent
+from toolshift.watch.sequential import BY_HOUR, Learned, RateTest, recent
 
 TRACKED = 16
 """Features that are watched one by one."""
@@ -126,13 +126,12 @@ class MixMonitor:
         for feature, absent, limit, basis, test in self._tests:
             usual = recent(self._usual(feature, absent, when), limit, when, self._told_at)
             if test.add(self._has(features, feature) != absent, usual):
-                if usual is not None:
-                    limit, basis = usual, "at this hour on earlier days"
+                told = (limit, basis) if usual is None else (usual, BY_HOUR)
                 room = max(MAX_FEATURES - len(self._ever), 0)
                 self._ever.update([*self._met, *features][:room])
                 self._told_at = when
                 self._begin()
-                return Moved(feature, absent, limit, *test.window, basis)
+                return Moved(feature, absent, told[0], *test.window, told[1])
         return None
 
     def _usual(self, feature: Hashable, absent: bool, when: float | None) -> float | None:

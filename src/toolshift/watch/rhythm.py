@@ -118,4 +118,6 @@ def upper_limit(hits: int, count: int) -> float:
     Returns:
         From 0 to 1; 1 where it always happened.
     """
-    return float(scipy.special.betaincinv(hits + 1, count - hits, CONFIDENCE)) if hits < count else 1.0
+    return (
+        float(scipy.special.betaincinv(hits + 1, count - hits, CONFIDENCE)) if hits < count else 1.0
+    )

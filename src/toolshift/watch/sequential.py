@@ -47,6 +47,8 @@ FLOOR = 0.3
 """Without a baseline, a share of failures that is no norm, however the stream began."""
 STREAK = 16
 """So many failures in a row are an outage, unless a baseline had runs of half that length."""
+BY_HOUR = "at this hour on earlier days"
+"""What an alarm says of a limit that is of the hour."""
 MAX_FORMS = 256
 """Different forms of results that are remembered while learning."""
 
@@ -250,7 +252,7 @@ class RateMonitor:
             hits, count = test.window
             limit, basis = self._limit, self._basis()
             if usual is not None:
-                limit, basis = usual, "at this hour on earlier days"
+                limit, basis = usual, BY_HOUR
             self._told_at = when
             self._begin()
             return Rise(limit, hits, count, basis)

@@ -113,7 +113,7 @@ def read_state(path: Path, options: Mapping[str, Any]) -> State | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; what JSON has no form for is an object of its kind's name and its content."""
+    """A value as JSON; what JSON has no form for is an object of its kind and its content."""
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, list):

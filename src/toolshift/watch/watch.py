@@ -236,9 +236,7 @@ class Watcher:
             monitors = (ErrorMonitor(*how), LatencyMonitor(*how), FormMonitor(*how))
             self._tools[kept] = monitors
         errors, latency, forms = monitors
-        if event.ok is not None and (
-            rise := errors.add(not event.ok, event.when, self.well)
-        ):
+        if event.ok is not None and (rise := errors.add(not event.ok, event.when, self.well)):
             alarms.append(self._rate_alarm("errors_up", name, rise))
         if event.ms is not None:
             slow = latency.slow
@@ -266,7 +264,9 @@ class Watcher:
             f"{lead}{what}: {hits} of the last {count} {of}, at most {limit:.1%} {rise.basis}"
         )
         dimension = "domain" if kind == "refusals_up" else "observation"
-        return Alarm(kind, tool, dimension, sentence, self.events, limit, hits / count, count, rise.basis)
+        return Alarm(
+            kind, tool, dimension, sentence, self.events, limit, hits / count, count, rise.basis
+        )
 
     # -- tools -------------------------------------------------------------------------------------
 
@@ -343,7 +343,9 @@ class Watcher:
             self._same.clear()
         for name in names & self._same.keys():
             del self._same[name]  # it may stand for another tool than in the list before
-        renamed = {event.tool for event in events if event.kind == "tool_renamed"} - names
+        renamed = {
+            event.tool for event in events if event.kind in ("tool_renamed", "tool_removed")
+        } - names
         if not renamed:
             return
         today = Today(from_mcp(lock.documents), now)
