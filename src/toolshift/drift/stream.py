@@ -356,7 +356,7 @@ class _SpanCalls:
         if run is not None and not self._is_known(span, run):
             failed = bool(run.failed) or has_failed(run.result)
             yield Called(
-                run.tool, run.arguments, not failed, span.raw.ms, run.result, span.raw.start
+                run.tool, run.arguments, not failed, raw.ms, run.result, raw.start
             )
         if turn is None:
             return

@@ -17,7 +17,7 @@ _ALONE = (
 _MARKS = "".join(
     chr(code) for code in range(0x300, 0x1200) if unicodedata.category(chr(code)).startswith("M")
 )
-_TOKEN = re.compile(rf"[{_ALONE}]|(?:[^\W_{_ALONE}]|(?<=\w)[{_MARKS}])+")
+_TOKEN = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}](?:[^\W_{_ALONE}]|[{_MARKS}])*")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -26,8 +26,3 @@ def tokens(text: str) -> tuple[str, ...]:
     """The words of a text or a name, without their case; `getUser_id` has three."""
     parts = _CAPITAL.sub(" ", unicodedata.normalize("NFKC", text))
     return tuple(part.casefold() for part in _TOKEN.findall(parts))
-
-
-def in_latin(text: str) -> bool:
-    """Whether every letter of a text is one of the English alphabet."""
-    return all(sign.isascii() for sign in text if sign.isalpha())
