@@ -236,7 +236,7 @@ def _rearranged(found: Judged) -> Iterator[ToolChange]:
         sure = one.standing == "certain"
         if one.kind == "tool_split":
             mapping = answers.split[one.old]
-            sides = (mapping.tools[one.new], None)
+            sides: tuple[str | None, str | None] = (mapping.tools[one.new], None)
         elif one.kind != "tool_renamed":
             mapping = answers.merged[one.new]
             sides = (None, next(v for v, old in mapping.tools.items() if old == one.old))

@@ -131,7 +131,7 @@ class Reader:
 
     @property
     def spans(self) -> tuple[bool, bool]:
-        """Whether spans of tools and of clients were met: others that tell the same do not count."""
+        """Whether spans of tools and of clients were met, after which others do not count."""
         return self._calls.tools, self._calls.clients
 
     @spans.setter
@@ -355,9 +355,7 @@ class _SpanCalls:
         run, turn, raw = span.run, span.turn, span.raw
         if run is not None and not self._is_known(span, run):
             failed = bool(run.failed) or has_failed(run.result)
-            yield Called(
-                run.tool, run.arguments, not failed, raw.ms, run.result, raw.start
-            )
+            yield Called(run.tool, run.arguments, not failed, raw.ms, run.result, raw.start)
         if turn is None:
             return
         if turn.tools:
