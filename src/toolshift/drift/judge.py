@@ -68,14 +68,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def judged(settled: Settled, before: Toolbox, after: Toolbox, given: Answers) -> Judged:
-    """The standing of everything that was settled between two lists, the likeliest taken.
-
-    Args:
-        settled: what `settle_tools(..., accept=True)` says.
-        before: the tools as they were.
-        after: the tools as they are.
-        given: what a mapping says: it is certain.
-    """
+    """The standing of what `settle_tools(..., accept=True)` says; what is given is certain."""
     doubtful = {q.path[1]: q.likeness for q in settled.guessed if q.path[0] == "renamed"}
     answers, found = settled.answers, list[Hypothesis]()
     weights = weights_of([*before.sources, *after.sources])

@@ -76,11 +76,7 @@ def write_state(path: Path, state: State) -> None:
 
 
 def read_state(path: Path, options: Mapping[str, Any]) -> State | None:
-    """The state in a file; None where there is no such file yet.
-
-    Raises:
-        UsageError: where it is damaged, of another version, or was kept with other options.
-    """
+    """The state in a file; None where there is none yet. A wrong one is a `UsageError`."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
