@@ -79,6 +79,7 @@ measure/nothing_lost
     lm/attention lm/decode measure/compare measure/crossed measure/exact measure/metrics
     measure/power measure/statistics train/batches train/evaluation train/logprobs
     train/loss train/reward shifts/ranking
+    watch/rhythm
     watch/sequential
 """
 """Modules that compute numbers: their docstrings give shapes, units, estimators and sources."""

@@ -312,3 +312,61 @@ def test_rows_that_stay_beside_rows_that_are_shifted_are_said(toolshift: Run, fo
     told = json.loads(out)
     assert (code, told["drawn"], told["unread"][0]["unread"]) == (0, 3, 1)
     assert sum(told["untried"].values()) == 2
+
+
+NO_CALLS = {
+    "a list of tools": ("odd.json", json.dumps([TOOL]).encode(), "a call is"),
+    "an empty list": ("odd.json", b"[]", "it is empty"),
+    "a trace that only lists": ("odd.jsonl", lines({"listed": [TOOL]}), "holds no call of a tool"),
+    "talk": ("odd.jsonl", lines(TALK), "holds no call of a tool"),
+    "a call without a tool": (
+        "odd.jsonl",
+        lines({"tool": "", "arguments": {}}),
+        "without the name",
+    ),
+    "a request without names": ("odd.jsonl", lines({"carried": [3, None]}), "has no name"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_CALLS)
+def test_a_file_without_calls_is_no_proof_that_calls_hold(
+    toolshift: Run, folder: Path, kind: str
+) -> None:
+    name, raw, why = NO_CALLS[kind]
+    (folder / name).write_bytes(raw)
+    code, out, said = toolshift("verify", "good.lock", "good.json", "--calls", name)
+    assert (code, out) == (2, "")
+    assert why in said
+
+
+@pytest.mark.parametrize(
+    "row", [{"listed": []}, {"listed": ["a"]}, {"messages": []}, {"carried": [[3]]}]
+)
+def test_lines_that_say_nothing_are_not_watched(
+    toolshift: Run, folder: Path, row: dict[str, Any]
+) -> None:
+    (folder / "odd.jsonl").write_bytes(lines(row))
+    code, out, said = toolshift("watch", "odd.jsonl")
+    assert (code, out) == (2, "")
+    assert "nothing was read" in said
+
+
+@pytest.mark.parametrize("text", ["", "\n# a comment\n", "renamed = {}\n"])
+@pytest.mark.parametrize("command", [("change",), ("shift", "from-diff")])
+def test_a_mapping_without_an_answer_is_refused(
+    toolshift: Run, folder: Path, text: str, command: tuple[str, ...]
+) -> None:
+    (folder / "map.toml").write_text(text)
+    code, _, said = toolshift(*command, "good.json", "good.json", "--mapping", "map.toml")
+    assert code == 2
+    assert "it holds no answer. Its tables are: renamed" in said
+
+
+@pytest.mark.parametrize("raw", [b"[]", b'["a"]', b'{"tools": []}', b"", b"\xff\xfe["])
+def test_shifts_are_tried_on_tools_only(toolshift: Run, folder: Path, raw: bytes) -> None:
+    (folder / "odd.json").write_bytes(raw)
+    words = ("model-proxy", "--upstream", "http://127.0.0.1:9/v1", "--tools", "odd.json")
+    words = (*words, "--shift", "parameter_rename:2")
+    code, out, said = toolshift(*words)
+    assert (code, out) == (2, "")
+    assert "--tools odd.json" in said

@@ -75,7 +75,6 @@ def test_calls_that_cannot_be_checked_are_said_and_never_pass(toolshift: Run, lo
     assert (code, "add --calls TRACE" in said) == (2, True)
     foreign = {"tool": "mcp__shop__find_place", "arguments": {"name": "a", "city": "b"}}
     for calls, some in (
-        ([], "none of the 0 recorded calls is of a locked tool"),
         ([foreign], "none of the 1 recorded calls is of a locked tool"),
         ([foreign, {**foreign, "tool": "find_place"}], "1 of 2 recorded calls are of no locked"),
     ):
@@ -86,6 +85,9 @@ def test_calls_that_cannot_be_checked_are_said_and_never_pass(toolshift: Run, lo
         assert (code, some in said) == (1 if calls[1:] else 2, True)
     found = json.loads(toolshift(*verify, "--calls", "calls.json", "--json")[1])
     assert found["report"]["elsewhere"] == 1
+    (locked / "calls.json").write_text("[]")
+    code, _, said = toolshift(*verify, "--calls", "calls.json")
+    assert (code, "it is empty" in said) == (2, True)
 
 
 def test_the_table_counts_calls_that_break_and_not_all_calls(toolshift: Run, locked: Path) -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from random import Random
 
@@ -91,3 +96,124 @@ def test_a_baseline_does_not_hide_drift_from_the_lock(toolshift: Run, tmp_path: 
     kinds = [line.split()[2:] for line in said.splitlines()]
     assert (code, kinds) == (1, [line.split()[2:] for line in alone.splitlines()])
     assert toolshift(*words)[0] == 0  # without a lock the baseline says what was well
+
+
+def failing(count: int) -> list[dict[str, object]]:
+    return [{"tool": "get", "arguments": {}, "ok": False, "ms": 1.0} for _ in range(count)]
+
+
+def test_a_tool_that_always_fails_is_told_within_twenty_calls_without_a_baseline(
+    toolshift: Run, tmp_path: Path
+) -> None:
+    write(tmp_path / "out.jsonl", failing(19))
+    code, said, told = toolshift("watch", "out.jsonl")
+    assert code == 1
+    assert "calls that fail: 16 of the last 16 calls, at most 30.0% in any case" in said
+    assert "Every call fails now, at the end of what was read: get." in told
+    write(tmp_path / "some.jsonl", rows(Random(3), 250, 0.7))  # a norm that is none
+    code, said, _ = toolshift("watch", "some.jsonl")
+    assert (code, said.count("calls that fail")) == (1, 1)
+    code, said, _ = toolshift("watch", "some.jsonl", "--baseline", "some.jsonl")
+    assert (code, said) == (0, "")  # a baseline says that it is a norm
+
+
+def test_a_baseline_with_runs_of_failures_allows_longer_ones(
+    toolshift: Run, tmp_path: Path
+) -> None:
+    calm = [*rows(Random(0), 100, 0.0), *failing(10)]
+    write(tmp_path / "calm.jsonl", calm * 4 + rows(Random(1), 20, 0.0))
+    write(tmp_path / "run.jsonl", [*rows(Random(2), 50, 0.0), *failing(18)])
+    assert toolshift("watch", "run.jsonl")[0] == 1
+    assert toolshift("watch", "run.jsonl", "--baseline", "calm.jsonl")[0] == 0
+
+
+def test_what_was_learned_and_told_is_kept_over_restarts(toolshift: Run, tmp_path: Path) -> None:
+    stream, words = tmp_path / "s.jsonl", ("watch", "s.jsonl", "--state", "kept.json")
+    rng = Random(0)
+    first = [{"listed": [{"name": "get", "inputSchema": {"type": "object"}}]}]
+    write(stream, [*first, *rows(rng, 300, 0.01)])
+    assert toolshift(*words)[0] == 0
+    code, _, told = toolshift(*words)
+    assert (code, "nothing was added since kept.json was kept" in told) == (2, True)
+    with stream.open("a") as file:
+        file.write("".join(f"{json.dumps(row)}\n" for row in failing(20)))
+        file.write('{"tool": "ge')  # still being written
+    code, said, told = toolshift(*words)
+    assert (code, said.count("\n")) == (1, 1)
+    assert "at most" in said
+    assert "when learned (" in said
+    assert "not understood" not in told
+    with stream.open("a") as file:
+        file.write('t", "arguments": {}, "ok": false}\n')
+    code, said, told = toolshift(*words)
+    assert (code, said) == (1, "")  # told already, and it goes on
+    assert "322 events" in told
+    assert "Every call fails now" in told
+    write(stream, [*first, *rows(rng, 5, 0.0)])  # another file under the name
+    code, _, told = toolshift(*words)
+    assert (code, "328 events" in told) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "is damaged"),
+        ("{}", "is damaged"),
+        ('{"format": 9, "options": {}, "place": null, "spans": [false, false], "watcher": 1}',
+         "has format 9"),
+        ('{"format": 1, "options": {}, "place": null, "spans": [false, false], '
+         '"watcher": {"os.system": "x"}}', "is damaged"),
+    ],
+)  # fmt: skip
+def test_a_state_that_cannot_be_taken_up_is_refused_and_kept(
+    toolshift: Run, tmp_path: Path, content: str, why: str
+) -> None:
+    write(tmp_path / "s.jsonl", rows(Random(0), 30, 0.0))
+    (tmp_path / "kept.json").write_text(content)
+    code, _, told = toolshift("watch", "s.jsonl", "--state", "kept.json")
+    assert (code, why in told) == (2, True)
+    assert (tmp_path / "kept.json").read_text() == content
+
+
+def test_a_state_goes_on_under_the_same_options_only(toolshift: Run, tmp_path: Path) -> None:
+    write(tmp_path / "s.jsonl", rows(Random(0), 30, 0.0))
+    assert toolshift("watch", "s.jsonl", "--state", "kept.json")[0] == 0
+    code, _, told = toolshift("watch", "s.jsonl", "--state", "kept.json", "--every", "9")
+    assert (code, "was kept with another every" in told) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(failing(16), 1), (rows(Random(0), 5, 0.0), 0), ([], 2)]
+)
+def test_sigterm_ends_the_watch_like_the_end_of_the_stream(
+    tmp_path: Path, sent: list[dict[str, object]], code: int
+) -> None:
+    words = [sys.executable, "-m", "toolshift", "watch", "-", "--state", "kept.json"]
+    reader, writer = os.pipe()
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.write(writer, "".join(f"{json.dumps(row)}\n" for row in sent).encode())
+        kept = tmp_path / "kept.json"
+        if code == 1:  # the alarm says that all was read
+            assert process.stdout is not None
+            assert "calls that fail" in process.stdout.readline()
+        else:
+            deadline = time.monotonic() + 60
+            while not _follows(process.pid) and time.monotonic() < deadline:
+                time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+        os.close(writer)
+        os.close(reader)
+    assert process.returncode == code, told
+    assert kept.exists()
+    assert f"{len(sent)} events" in told or "nothing was read" in told
+
+
+def _follows(pid: int) -> bool:
+    """Whether the process waits for more of the pipe: it handles SIGTERM and sleeps."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    handled = int(fields["SigCgt"].strip(), 16) >> (signal.SIGTERM - 1) & 1
+    return bool(handled) and fields["State"].strip().startswith("S")

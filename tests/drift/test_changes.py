@@ -67,7 +67,7 @@ def test_a_likely_rename_says_so() -> None:
     new = tool("page_lookup", "Looks up pages that match what is asked.", query=TEXT)
     (change,) = [c for c in changes_between([FIND], [new]) if c.kind == "tool_renamed"]
     assert not change.sure
-    assert change.sentence.endswith("(likely)")
+    assert "(likely: both names have page; descriptions share 43%" in change.sentence
 
 
 def test_a_tool_that_reads_never_became_one_that_writes() -> None:

@@ -64,7 +64,7 @@ def test_a_conversation_shows_tools_calls_and_results() -> None:
 def test_spans_of_tools_are_calls() -> None:
     more = {"gen_ai.tool.call.arguments": '{"city": "Oslo"}', "gen_ai.tool.call.result": "mild"}
     assert read(exported(span("weather", **more))) == [
-        Called("weather", {"city": "Oslo"}, True, 12.5, "mild")
+        Called("weather", {"city": "Oslo"}, True, 12.5, "mild", 0.001)
     ]
     (failed,) = read(exported(span("weather", **{"error.type": "timeout"})))
     assert isinstance(failed, Called)

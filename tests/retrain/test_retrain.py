@@ -196,4 +196,5 @@ def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monke
     )
     assert (code, errors.count("Taken as likeliest")) == (2, 1), errors
     flat = " ".join(errors.split())
-    assert "renamed.find_place = locate_venue, renamed.get_hours = opening_times, params." in flat
+    assert "Taken as likeliest: renamed.find_place = locate_venue, params." in flat
+    assert "Taken as gone, for it is only a question: get_hours (perhaps opening_times" in flat

@@ -186,7 +186,7 @@ def test_what_was_learned_goes_with_a_tool_to_another_name(told: str, kinds: set
     watcher = Watcher(10_000)
     assert not alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 800, 0.0))
     assert alarms(watcher, iter([Shown([as_today("find_term", "term", told), SAVE])]))
-    found = alarms(watcher, of_tool("find_term", "term", 190, 0.6))
+    found = alarms(watcher, of_tool("find_term", "term", 190, 0.25))
     assert {each.kind for each in found} - {"query_mix"} == kinds
     assert {each.tool for each in found if each.kind == "errors_up"} <= {"find_term"}
 
@@ -196,7 +196,7 @@ def test_a_tool_that_has_the_old_name_today_is_another_one() -> None:
     alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 800, 0.0))
     other = {**SAVE, "name": "look_up", "description": "Burns down the whole house."}
     alarms(watcher, iter([Shown([as_today("find_term"), other])]))
-    found = alarms(watcher, of_tool("find_term", "word", 190, 0.6))
+    found = alarms(watcher, of_tool("find_term", "word", 190, 0.25))
     assert "errors_up" not in {each.kind for each in found}
 
 
@@ -214,7 +214,7 @@ def test_names_that_two_tools_have_exchanged_are_learned_anew() -> None:
     watcher = Watcher(10_000)
     alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 800, 0.0))
     alarms(watcher, iter([Shown([as_today("save_page"), {**SAVE, "name": "look_up"}])]))
-    found = alarms(watcher, of_tool("save_page", "word", 190, 0.6))
+    found = alarms(watcher, of_tool("save_page", "word", 190, 0.25))
     assert "errors_up" not in {each.kind for each in found}
 
 

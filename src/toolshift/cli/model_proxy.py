@@ -12,7 +12,6 @@ from typing import Annotated
 
 import click
 import httpx
-import msgspec
 
 from toolshift.cli.listen import PORT, Listen
 from toolshift.cli.options import Wordings
@@ -22,7 +21,9 @@ from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, pr
 from toolshift.connect.serve.guard import Guard, hosts_of
 from toolshift.connect.serve.server import bind, require, web_server
 from toolshift.connect.trace import Trace
+from toolshift.core.documents import read_json
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead
 from toolshift.core.terminal import say
 from toolshift.dialects.chat import CHAT
 from toolshift.runs.cell import write_stack
@@ -181,13 +182,14 @@ def _key() -> str:
 def _try(file: Path, how: ShiftOptions) -> None:
     """Tries the shifts on a tool list, and shows the names before and after."""
     try:
-        found = msgspec.json.decode(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as fault:
-        why = getattr(fault, "strerror", None) or fault
-        raise UsageError(f"--tools {file}: no tool list can be read there ({why})") from None
+        found = read_json(file.read_bytes(), f"--tools {file}")
+    except OSError as fault:
+        raise UsageError(f"--tools {file}: cannot be read ({fault.strerror})") from None
     listed = found.get("tools") if isinstance(found, dict) else found
-    if not isinstance(listed, list):
-        raise UsageError(f"{file}: holds no list of OpenAI tools")
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise UsageError(f"--tools {file}: holds no list of OpenAI tools")
+    if not listed:
+        raise NotRead(f"--tools {file}: holds no tool", Intake(str(file), "tool"))
     _, scene = prepare(listed, how)
     for tool in scene.tools:
         say(f"{' + '.join(tool.origin) or '(added)'} -> {tool.name}: {tool.description}")

@@ -18,6 +18,7 @@ from toolshift.cli.training import PRESET, ModelOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
+from toolshift.drift.judge import settled_likely
 from toolshift.drift.lock import read_lock
 from toolshift.drift.sources import read_sources
 from toolshift.measure.gate import Family, Rules, check_rules, in_percent, in_points
@@ -26,8 +27,6 @@ from toolshift.retrain.retrain import DECISION, MODEL, SHIFT, Asked, retrain
 from toolshift.runs.suite import Selection
 from toolshift.shifts.release.file import FORMAT, ShiftFile, read_shift_file
 from toolshift.shifts.release.inputs import side_of
-from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.resolve import settle
 from toolshift.train.model import require_training
 from toolshift.train.presets import TRAJECTORIES, Settings, preset
 from toolshift.train.scenes import Mix
@@ -168,11 +167,15 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
     before = side_of(lock.kind, lock.origin or "the lock", lock.documents)
     if before.tools == now.tools:
         raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")
-    settled = settle(before, now, Answers(), accept=True)
+    settled = settled_likely(before, now)
     if settled.guessed:
         taken = ", ".join(f"{'.'.join(one.path)} = {one.guess}" for one in settled.guessed)
         asks = "`toolshift shift from-diff` asks about each; its file is taken here too."
         say(visible(f"Taken as likeliest: {taken}. {asks}"), err=True)
+    questions = [one for one in settled.questions if one.path[0] == "renamed"]
+    if questions:
+        gone = ", ".join(f"{one.path[1]} ({one.note})" for one in questions)
+        say(visible(f"Taken as gone, for it is only a question: {gone}."), err=True)
     return ShiftFile(FORMAT, "release", before, now, settled.answers)
 
 

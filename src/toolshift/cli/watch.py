@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +16,10 @@ import msgspec
 
 from toolshift.cli.options import AsJson, header_of, say_unread, with_variables
 from toolshift.cli.parameters import argument, option, options_struct
+from toolshift.cli.stopping import Stopping
 from toolshift.core.errors import UsageError
-from toolshift.core.intake import Intake
+from toolshift.core.files import PACKED, check_writable
+from toolshift.core.intake import Intake, NotRead
 from toolshift.core.redaction import Redactor
 from toolshift.core.terminal import say
 from toolshift.core.text import escaped, visible
@@ -23,11 +27,14 @@ from toolshift.core.tool import JSON
 from toolshift.data.conversation import RowFault
 from toolshift.drift.lock import check_holds_tools, read_lock
 from toolshift.drift.sources import read_lines
-from toolshift.drift.stream import Event, Reader
+from toolshift.drift.stream import Event, Reader, is_json
 from toolshift.watch.metrics import Metrics
+from toolshift.watch.state import FORMAT, State, read_state, write_state
 from toolshift.watch.watch import EVERY, LEARN, Alarm, Watcher
 from toolshift.watch.webhook import Webhook
 
+KEPT_LINES, KEPT_SECONDS = 1_000, 30.0
+"""The state is kept after so many lines, or so many seconds, and at each alarm."""
 BLIND = 20
 """If none of this many first lines or spans is understood, the command says so at once."""
 
@@ -40,6 +47,7 @@ class WatchOptions:
         stream: a file of JSON lines, or "-" for standard input.
         lock: the tools as they were; the first list of the stream where None.
         baseline: a stream from before the problem, to learn from; None learns from no file.
+        state: the file that keeps what was learned over restarts; None keeps nothing.
         every: at most one false alarm in so many events, on average.
         learn: calls of a tool, or endings, from which a rate is learned.
         webhook: the address to which alarms are posted; "" posts no alarm.
@@ -53,6 +61,10 @@ class WatchOptions:
     ] = None
     baseline: Annotated[
         Path | None, option(help="A stream from when all was well, to learn rates from.")
+    ] = None
+    state: Annotated[
+        Path | None,
+        option(help="Keep what was learned and told in this file, and go on with it."),
     ] = None
     every: Annotated[
         int,
@@ -102,6 +114,7 @@ def watch(options: WatchOptions) -> None:
     toolshift watch spans.jsonl --every 10000 --metrics-port 9464 --webhook '$HOOK_URL'
 
     Exit codes: 0 no drift, 1 drift, 2 could not watch: also where nothing was read of the stream.
+    SIGTERM and Ctrl-C end the watch like the end of the stream, with the same codes.
     """
     _check_stream(options.stream)
     if options.headers and not options.webhook:
@@ -109,22 +122,22 @@ def watch(options: WatchOptions) -> None:
     lock = read_lock(options.lock) if options.lock else None
     if lock is not None and options.lock is not None:
         check_holds_tools(lock, options.lock)
-    watcher = Watcher(options.every, options.learn, lock)
-    if options.baseline:
-        _learn(watcher, options.baseline)
-        if lock is not None:  # that a baseline has drifted from the lock too makes it no less drift
-            watcher.tell_again()
+    kept = _Kept(options, lock)
+    watcher = kept.watcher
     with ExitStack() as open_:
+        stopping = open_.enter_context(Stopping())
+        if options.baseline and kept.begun is None:
+            _learn(watcher, options.baseline, lock is not None)
         metrics = _serve_metrics(options, open_)
         hook = _webhook(options, open_)
-        alarms, reader = _follow(watcher, options, metrics, hook)
+        alarms, reader = _follow(kept, options, metrics, hook, stopping)
     if not alarms:
-        reader.check()
+        kept.check(reader)
     _say_end(watcher, alarms, reader.intake, options.as_json)
     if hook is not None and hook.lost:
         lost = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
         say(f"{lost} ({hook.fault or 'too many at once'}).", err=True)
-    sys.exit(int(alarms > 0))
+    sys.exit(int(alarms > 0 or bool(watcher.out)))
 
 
 def _check_stream(stream: str) -> None:
@@ -138,32 +151,127 @@ def _check_stream(stream: str) -> None:
         raise UsageError(f"{stream}: there is no such file; - is standard input")
 
 
-def _learn(watcher: Watcher, baseline: Path) -> None:
+class _Kept:
+    """The watch with what is kept of it in a file, where one was asked for.
+
+    Args:
+        options: of the command.
+        lock: the tools as they were.
+    """
+
+    def __init__(self, options: WatchOptions, lock: Any) -> None:
+        self._path, self._stream = options.state, options.stream
+        self._options = {
+            "every": options.every,
+            "learn": options.learn,
+            "lock": getattr(lock, "hash", ""),
+        }
+        self.begun: State | None = None
+        if self._path is not None:
+            check_writable(self._path, "--state")
+            self.begun = read_state(self._path, self._options)
+        self.watcher: Watcher = (
+            self.begun.watcher
+            if self.begun is not None
+            else Watcher(options.every, options.learn, lock)
+        )
+        self._place = 0
+        self._head = ""
+        self._lines, self._last = 0, time.monotonic()
+
+    def unread_lines(
+        self, lines: Iterator[bytes], stop: Callable[[bytes], bool]
+    ) -> Iterator[bytes]:
+        """The lines of the file that were not read before; `stop` says which is left for later."""
+        met = self._head_of_stream()
+        known = self.begun.place if self.begun is not None else None
+        skipped = 0
+        if known is not None and met and known[1] == met and self._size() >= known[0]:
+            skipped = known[0]
+        self._head = met
+        for line in lines:
+            if self._place + len(line) > skipped:
+                if stop(line):
+                    return
+                yield line
+            self._place += len(line)
+
+    def _size(self) -> int:
+        return Path(self._stream).stat().st_size
+
+    def _head_of_stream(self) -> str:
+        """What the file begins with, as a hash; "" for a pipe and for a compressed file."""
+        path = Path(self._stream)
+        if self._stream == "-" or not path.is_file() or path.suffix in (*PACKED, ".json"):
+            return ""
+        with path.open("rb") as file:
+            return sha256(file.readline(1 << 20)).hexdigest()
+
+    def keep(self, reader: Reader, now: bool = False) -> None:
+        """Writes the file, now or where it is time to."""
+        if self._path is None:
+            return
+        self._lines += 1
+        due = self._lines >= KEPT_LINES or time.monotonic() - self._last >= KEPT_SECONDS
+        if now or due:
+            place = (self._place, self._head) if self._head else None
+            state = State(FORMAT, self._options, place, reader.spans, self.watcher)
+            write_state(self._path, state)
+            self._lines, self._last = 0, time.monotonic()
+
+    def check(self, reader: Reader) -> None:
+        """Checks that something was read, new lines where a file is gone on with."""
+        if self.begun is not None and not reader.intake.total:
+            raise NotRead(
+                f"{reader.intake.source}: nothing was read: nothing was added since "
+                f"{self._path} was kept",
+                reader.intake,
+            )
+        reader.check()
+
+
+def _learn(watcher: Watcher, baseline: Path, has_lock: bool) -> None:
     """Learns from a stream of when all was well."""
     reader = Reader(f"--baseline {baseline}")
+    watcher.well = True
     for _ in _alarms(watcher, read_lines(baseline), reader, None):
         pass
+    watcher.well = False
     reader.check()
     say_unread([reader.intake])
+    if has_lock:  # that a baseline has drifted from the lock too makes it no less drift
+        watcher.tell_again()
 
 
 def _follow(
-    watcher: Watcher, options: WatchOptions, metrics: Metrics | None, hook: Webhook | None
+    kept: _Kept,
+    options: WatchOptions,
+    metrics: Metrics | None,
+    hook: Webhook | None,
+    stopping: Stopping,
 ) -> tuple[int, Reader]:
-    """Follows the stream to its end, or to Ctrl-C."""
+    """Follows the stream to its end, or to a signal."""
     standard = options.stream == "-"
     piped = standard or not Path(options.stream).is_file()
     reader, alarms = Reader("standard input" if standard else options.stream), 0
+    if kept.begun is not None:
+        reader.spans = kept.begun.spans
     redactor = Redactor(tuple(dict(_headers(options)).values()))
     lines = sys.stdin.buffer if standard else read_lines(Path(options.stream))
-    with suppress(KeyboardInterrupt):
-        for alarm in _alarms(watcher, iter(lines), reader, metrics, piped):
-            alarms += 1
-            _print(alarm, options.as_json)
-            if metrics is not None:
-                metrics.alarm(alarm)
-            if hook is not None:
-                hook.send(redactor.clean(_message(alarm, options)))
+
+    def unfinished(line: bytes) -> bool:
+        """Whether a line of a file is still being written: it is left for the next time."""
+        return options.state is not None and not line.endswith(b"\n") and not is_json(line)
+
+    new = kept.unread_lines(stopping.lines(lines), unfinished)
+    for alarm in _alarms(kept.watcher, new, reader, metrics, piped, lambda: kept.keep(reader)):
+        alarms += 1
+        _print(alarm, options.as_json)
+        if metrics is not None:
+            metrics.alarm(alarm)
+        if hook is not None:
+            hook.send(redactor.clean(_message(alarm, options)))
+    kept.keep(reader, now=True)
     return alarms, reader
 
 
@@ -200,6 +308,7 @@ def _alarms(
     reader: Reader,
     metrics: Metrics | None,
     piped: bool = False,
+    after: Callable[[], None] = lambda: None,
 ) -> Iterator[Alarm]:
     """What drifts; where the stream is piped and nothing of it is read, that is said early."""
     for line in lines:
@@ -216,6 +325,7 @@ def _alarms(
             if metrics is not None:
                 metrics.observe(event)
             yield from watcher.observe(event)
+        after()
 
 
 def _print(alarm: Alarm, as_json: bool) -> None:
@@ -242,6 +352,11 @@ def _say_end(watcher: Watcher, alarms: int, intake: Intake, as_json: bool) -> No
         say(f"Of {learning} tools there were too few calls to learn from.", err=True)
     if watcher.unwatched:
         say(f"{watcher.unwatched} calls of further tools were not watched.", err=True)
+    if watcher.out:
+        say(
+            f"Every call fails now, at the end of what was read: {', '.join(watcher.out)}.",
+            err=True,
+        )
     say_unread([intake])
     if intake.unread and as_json:
         say(escaped(JSON.encode({"unread": [intake]}).decode()))

@@ -7,6 +7,7 @@ text, and the values of such variables in the proxy's own environment wherever t
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,7 +55,7 @@ class Trace:
     def _append(self, clean: Mapping[str, Any]) -> None:
         self._number += 1
         try:
-            line = JSON.encode({"n": self._number, **clean})
+            line = JSON.encode({"n": self._number, "time": round(time.time(), 3), **clean})
         except (ValueError, msgspec.MsgspecError, RecursionError):
             line = JSON.encode({"n": self._number, "lost": "it could not be written as JSON"})
         try:

@@ -170,7 +170,9 @@ def as_calls(records: Iterable[Mapping[str, Any]]) -> list[RecordedCall]:
 
 def _as_call(record: Mapping[str, Any], place: int) -> RecordedCall:
     name = record.get("tool", record.get("name")) if isinstance(record, Mapping) else None
-    arguments = record.get("arguments", {}) if isinstance(record, Mapping) else None
+    arguments = record.get("arguments") if isinstance(record, Mapping) else None
+    if arguments is None and isinstance(record, Mapping) and "tool" in record:
+        arguments = {}  # what has a name alone may be a tool as well as a call
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments or "{}")

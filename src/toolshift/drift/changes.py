@@ -3,9 +3,10 @@
     for change in changes_between(old_tools, new_tools):
         print(change.severity, change.sentence)
 
-Which tool became which is decided by `shifts.release.resolve`, as for `shift from-diff`, so both
-agree. Lists are as an MCP server has them (`name`, `description`, `inputSchema`). The order of the
-tools is no change.
+That a tool is gone, new or changed is a fact; which became which is a reading, with its evidence
+and its standing (`judge`). A reading that is only a question is said beside the tool that is gone.
+Lists are as an MCP server has them (`name`, `description`, `inputSchema`). The order of the tools
+is no change.
 
 severity    what it says of calls that were right before
 breaking    some are refused now: a tool is gone or has another name, an argument is refused
@@ -23,6 +24,7 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.drift.instructions import texts_of
+from toolshift.drift.judge import Hypothesis, Judged, judged
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
@@ -42,7 +44,7 @@ from toolshift.shifts.release.resolve import pairs_of, settle_tools
 
 KINDS: Mapping[str, str] = {
     "tool_added": "a tool that was not there",
-    "tool_removed": "a tool is gone, and nothing stands for it",
+    "tool_removed": "a tool is gone, and no successor was found",
     "tool_renamed": "a tool has another name",
     "tool_merged": "a tool is one choice of a new tool",
     "tool_split": "a tool became several, by what one of its parameters said",
@@ -102,7 +104,9 @@ class ToolChange(msgspec.Struct, frozen=True):
             split and dispatched tools the parameter that says which.
         before: what stood there, as JSON.
         after: what stands there.
-        sure: whether a rename is certain; otherwise it is the likeliest reading.
+        sure: whether it is certain what became what; otherwise it is the likeliest reading.
+        perhaps: of a tool that is gone, what it may have become, which is a question.
+        evidence: what speaks for the reading, in words.
     """
 
     kind: str
@@ -113,6 +117,8 @@ class ToolChange(msgspec.Struct, frozen=True):
     before: Any = None
     after: Any = None
     sure: bool = True
+    perhaps: str = ""
+    evidence: str = ""
 
     @property
     def dimension(self) -> str:
@@ -122,7 +128,11 @@ class ToolChange(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """The change in a few words, with the values where they are short."""
-        perhaps = "" if self.sure else " (likely)"
+        why = f": {self.evidence}" if self.evidence else ""
+        perhaps = "" if self.sure else f" (likely{why})"
+        if self.perhaps:
+            because = f" ({self.evidence})" if self.evidence else ""
+            return f"{self.old}: a tool is gone. Is it {self.perhaps} now?{because}"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
         values = [_short(side) for side in (self.before, self.after)]
@@ -174,23 +184,39 @@ def changes_between(
         UsageError: where a tool has no name, or two have the same.
     """
     before, after = from_mcp(old), from_mcp(new)
-    settled = settle_tools(before, after, answers or Answers(), accept=True)
+    given = answers or Answers()
+    settled = settle_tools(before, after, given, accept=True)
     doubtful = {question.path for question in settled.guessed}
-    return tuple(_changes(settled.answers, before, after, doubtful))
+    return tuple(_changes(judged(settled, before, after, given), before, after, doubtful))
+
+
+def hypotheses_between(
+    old: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]],
+    answers: Answers | None = None,
+) -> tuple[Hypothesis, ...]:
+    """Who became whom, with standing and evidence; see `changes_between`."""
+    before, after = from_mcp(old), from_mcp(new)
+    given = answers or Answers()
+    settled = settle_tools(before, after, given, accept=True)
+    return tuple(judged(settled, before, after, given).hypotheses.values())
 
 
 def _changes(
-    answers: Answers, before: Toolbox, after: Toolbox, doubtful: set[tuple[str, ...]]
+    found: Judged, before: Toolbox, after: Toolbox, doubtful: set[tuple[str, ...]]
 ) -> Iterator[ToolChange]:
-    yield from _rearranged(answers)
+    answers = found.answers
+    yield from _rearranged(found)
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)
     for old, new in pairs_of(answers, before, after):
         if old in several:
             continue
-        sure = ("renamed", old) not in doubtful
-        if old != new:
-            yield ToolChange("tool_renamed", old, new, "breaking", "", old, new, sure)
+        reading = found.hypotheses.get((old, new))
+        sure = reading is None or reading.standing == "certain"
+        if reading is not None:
+            why = reading.evidence
+            yield ToolChange("tool_renamed", old, new, "breaking", "", old, new, sure, evidence=why)
         source, target = before.sources[old], after.sources[new]
         if same(source.raw, target.raw):
             continue
@@ -203,17 +229,26 @@ def _changes(
             )
 
 
-def _rearranged(answers: Answers) -> Iterator[ToolChange]:
+def _rearranged(found: Judged) -> Iterator[ToolChange]:
     """Tools that were merged, split, added or removed."""
-    for new, mapping in answers.merged.items():
-        kind = "tool_dispatched" if mapping.arguments else "tool_merged"
-        for value, old in mapping.tools.items():
-            yield ToolChange(kind, old, new, "breaking", mapping.by, None, value)
-    for old, mapping in answers.split.items():
-        for new, value in mapping.tools.items():
-            yield ToolChange("tool_split", old, new, "breaking", mapping.by, value, None)
+    answers = found.answers
+    for one in found.hypotheses.values():
+        sure = one.standing == "certain"
+        if one.kind == "tool_split":
+            mapping = answers.split[one.old]
+            sides: tuple[str | None, str | None] = (mapping.tools[one.new], None)
+        elif one.kind != "tool_renamed":
+            mapping = answers.merged[one.new]
+            sides = (None, next(v for v, old in mapping.tools.items() if old == one.old))
+        else:
+            continue
+        yield ToolChange(
+            one.kind, one.old, one.new, "breaking", mapping.by, *sides, sure, evidence=one.evidence
+        )
     for old in answers.removed:
-        yield ToolChange("tool_removed", old, "", "breaking")
+        asked = next((one for one in found.of(old) if one.standing == "question"), None)
+        perhaps, why = (asked.new, asked.evidence) if asked else ("", "")
+        yield ToolChange("tool_removed", old, "", "breaking", perhaps=perhaps, evidence=why)
     finders = [mapping.finder for mapping in answers.merged.values() if mapping.finder]
     for new in dict.fromkeys([*finders, *answers.added]):
         yield ToolChange("tool_added", "", new, "harmless")

@@ -16,6 +16,7 @@ import msgspec
 
 from toolshift.core.files import write
 from toolshift.drift.changes import ToolChange
+from toolshift.drift.judge import settled_likely
 from toolshift.measure.statistics import Interval, accuracy, paired_drop
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
@@ -24,7 +25,7 @@ from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.resolve import pairs_of, settle
+from toolshift.shifts.release.resolve import pairs_of
 
 RELEASE, WORDING = "release", "wording"
 FEW = 10
@@ -62,11 +63,11 @@ class Cost(msgspec.Struct, frozen=True):
 
 def write_shifts(before: Side, after: Side, folder: Path) -> list[str]:
     """Writes the release, and its wording alone, as shifts."""
-    answers = settle(before, after, Answers(), accept=True).answers
+    answers = settled_likely(before, after).answers
     reworded = with_wording(before, after, answers)
     sides = {RELEASE: (after, answers)}
     if reworded.tools not in (before.tools, after.tools):
-        again = settle(before, reworded, Answers(), accept=True).answers
+        again = settled_likely(before, reworded).answers
         sides[WORDING] = (reworded, again)
     paths = []
     for name, (side, mapping) in sides.items():

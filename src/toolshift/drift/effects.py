@@ -9,10 +9,12 @@ dev servers" and "logs of the prod servers" share most of their words.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
+from toolshift.drift.tokens import tokens
 from toolshift.interop.tools import Source
 from toolshift.reading.words import NEGATIVE, OPPOSITES
 from toolshift.shifts.release.match import said_effect, verb, words
@@ -145,18 +147,57 @@ def differently_meant(one: str, other: str) -> bool:
 
 
 def says_otherwise(before: str, after: str) -> bool:
-    """Whether a text that was edited may mean something else, however few of its words changed."""
+    """Whether a text that was edited may mean something else, however few of its words changed.
+
+    An edit is harmless by what is known of it: nothing but spelling, or a rewording in English that
+    begins with the same verb, or another verb of reading, and in which no act, opposite, negation,
+    unit or date has come or gone. An edit in another language cannot be judged, so it may mean
+    something else.
+    """
+    first, second = (tokens(_SHORTENED.sub(" not", text)) for text in (before, after))
+    if _symbols(before) != _symbols(after):
+        return True
+    if first == second:
+        return False
+    if not (_is_english(first) and _is_english(second)) or not _same_act(first[0], second[0]):
+        return True
     mine, theirs = _own_words(before, after)
     gone, come = ({_singular(word) for word in some} for some in (mine, theirs))
     gone, come = gone - come, come - gone
-    acts = [{verb(word) for word in some} - {None} for some in (gone, come)]
     return (
         bool((gone | come) & _NAMED_UNITS)
-        or (all(acts) and any("write" in one for one in acts))
+        or any(verb(word) == "write" for word in gone | come)
         or _opposite(mine, theirs)
         or _negations(before) != _negations(after)
         or _dates(before) != _dates(after)
     )
+
+
+_ENGLISH = frozenset(
+    words(
+        "the of and to for with by from this that which these those given a an is are be it its if "
+        "when not returns return using use all any as or one each"
+    )
+)
+
+
+def _is_english(text: tuple[str, ...]) -> bool:
+    """Whether a text is English for all that can be seen: its letters, and one of its words."""
+    return all(word.isascii() for word in text) and (
+        not _ENGLISH.isdisjoint(text) or any(verb(word) for word in text)
+    )
+
+
+def _same_act(one: str, other: str) -> bool:
+    """Whether the first words of two texts are the same, or both are of reading."""
+    stems = ({word, word.removesuffix("s"), word.removesuffix("es")} for word in (one, other))
+    mine, theirs = stems
+    return bool(mine & theirs) or verb(one) == verb(other) == "read"
+
+
+def _symbols(text: str) -> list[str]:
+    """The symbols of a text, such as a currency or a sign of comparison."""
+    return [sign for sign in text if unicodedata.category(sign) in ("Sc", "Sm")]
 
 
 def _singular(word: str) -> str:

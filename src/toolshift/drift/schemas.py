@@ -17,10 +17,11 @@ from typing import Any, Literal
 from toolshift.core.canonical import same
 from toolshift.core.tool import JSON, Param
 from toolshift.drift.effects import says_otherwise
+from toolshift.drift.tokens import tokens
 from toolshift.interop.normal import Node
 from toolshift.interop.schema import kind_of
 from toolshift.interop.tools import SORTED
-from toolshift.shifts.release.match import alike_params, pair, words
+from toolshift.shifts.release.match import alike_params, pair
 
 Seen = set[tuple[str, str]]
 """The places of schemas that have been compared, the old one's and the new one's."""
@@ -57,7 +58,9 @@ def wording(before: str, after: str) -> str:
         return ""
     if not before.strip() or not after.strip():
         return "added" if after.strip() else "removed"
-    first, second = words(before), words(after)
+    first, second = tokens(before), tokens(after)
+    if first == second:
+        return "small"
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     long = max(len(first), len(second)) > LONG
     kept = matcher.quick_ratio() if long else matcher.ratio()

@@ -176,13 +176,15 @@ def calls_of(text: str) -> Calls:
         return _calls_of_stream(path)
     try:
         raw = path.read_bytes().removeprefix(BOM_UTF8)
-        return Calls(as_calls(msgspec.json.decode(raw, type=list[dict[str, Any]])))
+        made = as_calls(msgspec.json.decode(raw, type=list[dict[str, Any]]))
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise UsageError(
             f"{path} is neither JSON lines (.jsonl) nor a list of calls: {no_text(raw) or fault}"
         ) from None
+    check_read(Intake(str(path), "call", len(made)), "a call", understood())
+    return Calls(made)
 
 
 def _calls_of_stream(path: Path) -> Calls:
@@ -195,8 +197,9 @@ def _calls_of_stream(path: Path) -> Calls:
     for event in called:
         if event.arguments is None:
             intake = intake.missed(f"a call of {event.tool}", "its arguments are not recorded")
-    if called:  # an agent may have made none
-        check_read(intake, "a call with its arguments", understood())
+    if not called:
+        raise NotRead(f"{path}: it holds no call of a tool, so none can be checked", reader.intake)
+    check_read(intake, "a call with its arguments", understood())
     return Calls(made, tuple(some_unread([reader.intake, intake])))
 
 

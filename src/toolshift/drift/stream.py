@@ -64,6 +64,7 @@ class Called(msgspec.Struct, frozen=True):
         ok: whether it succeeded; None where the stream does not say.
         ms: how long it took, in milliseconds; None where the stream does not say.
         result: what came back; None where nothing is known of it.
+        when: it began, in seconds since 1970; None where the stream does not say.
     """
 
     tool: str
@@ -71,6 +72,7 @@ class Called(msgspec.Struct, frozen=True):
     ok: bool | None = None
     ms: float | None = None
     result: Any = None
+    when: float | None = None
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -79,10 +81,12 @@ class Ended(msgspec.Struct, frozen=True):
     Attributes:
         refused: whether the agent or its model refused.
         asked: what the user wrote first; "" where the stream does not say.
+        when: in seconds since 1970; None where the stream does not say.
     """
 
     refused: bool
     asked: str = ""
+    when: float | None = None
 
 
 Event = Shown | Called | Ended
@@ -125,6 +129,15 @@ class Reader:
             self._missed(str(fault), line)
             raise
 
+    @property
+    def spans(self) -> tuple[bool, bool]:
+        """Whether spans of tools and of clients were met, after which others do not count."""
+        return self._calls.tools, self._calls.clients
+
+    @spans.setter
+    def spans(self, met: tuple[bool, bool]) -> None:
+        self._calls.tools, self._calls.clients = met
+
     def check(self) -> None:
         """Checks that something was read."""
         check_read(self.intake, WANTED, understood())
@@ -137,12 +150,15 @@ class Reader:
         spans = None if isinstance(row.get("tool"), str) else self._traces.read(row)
         if spans is not None:
             return self._read_spans(spans)
+        if wrong := _says_nothing(row):
+            raise RowFault(wrong)
         conversation = _conversation(row)
         events = list(_events(row) if conversation is None else conversed(conversation, row))
         if conversation is not None and calls_in_text(conversation):
             self._missed(CALLS_IN_TEXT, line)
         else:
-            self.intake = self.intake.took() if events else self.intake.passed()
+            told = any(not isinstance(one, Shown) or one.tools for one in events)
+            self.intake = self.intake.took() if told else self.intake.passed()
         return events
 
     def _read_spans(self, spans: list[Span]) -> list[Event]:
@@ -158,6 +174,15 @@ class Reader:
         for raw in self._traces.unknown:
             self._missed(not_known(raw), raw.name)
         return events
+
+
+def is_json(line: bytes) -> bool:
+    """Whether a line is whole."""
+    try:
+        msgspec.json.decode(line.removeprefix(BOM_UTF8), type=msgspec.Raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
@@ -178,6 +203,25 @@ def _conversation(row: Mapping[str, Any]) -> Conversation | None:
     if ours or row.get("end") is True or "lost" in row:
         return None
     return read_as(recognised(row), dict(row))
+
+
+def _says_nothing(row: Mapping[str, Any]) -> str:
+    """Why a line in the form of our own traces says nothing; "" where it does."""
+    if row.get("tool") == "":
+        return "a call without the name of its tool"
+    if isinstance(row.get("listed"), list) and not isinstance(row.get("tool"), str):
+        named = [
+            isinstance(one, dict) and isinstance(one.get("name"), str) for one in row["listed"]
+        ]
+        return "" if all(named) else "a list of tools in which one has no name"
+    if isinstance(row.get("carried"), list):
+        good = [isinstance(one, list) and one and isinstance(one[0], str) for one in row["carried"]]
+        good = good and [
+            fine or (isinstance(one, dict) and isinstance(one.get("name"), str))
+            for fine, one in zip(good, row["carried"], strict=True)
+        ]
+        return "" if all(good) else "a request with a call that has no name"
+    return ""
 
 
 # -- our own traces --------------------------------------------------------------------------------
@@ -201,13 +245,14 @@ def _proxied(row: Mapping[str, Any]) -> Called:
         row["tool"],
         arguments if isinstance(arguments, dict) else None,
         ok and not has_failed(result) if isinstance(ok, bool) else None,
-        _milliseconds(ms),
+        _number(ms),
         result,
+        _number(row.get("time")),
     )
 
 
-def _milliseconds(value: Any) -> float | None:
-    """A duration; None if it is invalid, such as a negative one."""
+def _number(value: Any) -> float | None:
+    """A duration or a time; None if it is invalid, such as a negative one."""
     try:
         return float(value) if isinstance(value, int | float) and value >= 0 else None
     except OverflowError:  # an integer of hundreds of digits
@@ -271,7 +316,8 @@ def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Ev
     request = next(
         (message.text for message in conversation.messages if message.role == "user"), ""
     )
-    yield Ended(refused or _says_refusal(row), request if isinstance(request, str) else "")
+    if conversation.messages:
+        yield Ended(refused or _says_refusal(row), request if isinstance(request, str) else "")
 
 
 def _says_refusal(row: Mapping[str, Any]) -> bool:
@@ -293,7 +339,7 @@ class _SpanCalls:
     """
 
     def __init__(self) -> None:
-        self._tools = self._clients = False
+        self.tools = self.clients = False
         self._counted: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._inside: OrderedDict[tuple[str, str], str] = OrderedDict()
         """The spans around those that were counted, with the tool of the latter."""
@@ -302,33 +348,33 @@ class _SpanCalls:
 
     def expect(self, spans: Iterable[Span]) -> None:
         """Looks ahead at the spans of a row, whose order says nothing."""
-        self._tools = self._tools or any(span.run is not None for span in spans)
+        self.tools = self.tools or any(span.run is not None for span in spans)
 
     def events(self, span: Span) -> Iterator[Event]:
         """The events of a span."""
-        run, turn = span.run, span.turn
+        run, turn, raw = span.run, span.turn, span.raw
         if run is not None and not self._is_known(span, run):
             failed = bool(run.failed) or has_failed(run.result)
-            yield Called(run.tool, run.arguments, not failed, span.raw.ms, run.result)
+            yield Called(run.tool, run.arguments, not failed, raw.ms, run.result, raw.start)
         if turn is None:
             return
         if turn.tools:
             yield Shown(list(turn.tools), "openai")
         if span.agent:
             return
-        if not self._tools:
-            for called in _reported(turn):
+        if not self.tools:
+            for called in _reported(turn, span.raw.start):
                 _keep(self._requested, _mark(span, called.tool, called.arguments), called.tool)
                 yield called
         if _is_ending(turn):
             request = next((said.text for said in turn.said if said.role == "user"), "")
-            yield Ended(_is_refusal(turn), request)
+            yield Ended(_is_refusal(turn), request, span.raw.start)
 
     def _is_known(self, span: Span, run: ToolRun) -> bool:
         """Whether another span has told of the call."""
         raw = span.raw
-        self._clients = self._clients or not raw.served
-        if raw.served and self._clients:
+        self.clients = self.clients or not raw.served
+        if raw.served and self.clients:
             return True
         if self._requested.pop(_mark(span, run.tool, run.arguments), None) is not None:
             return True
@@ -353,7 +399,7 @@ def _mark(span: Span, tool: str, arguments: Any) -> tuple[str, str]:
     return span.raw.trace, JSON.encode((tool, arguments)).decode()
 
 
-def _reported(turn: ModelTurn) -> Iterator[Called]:
+def _reported(turn: ModelTurn, when: float | None) -> Iterator[Called]:
     """The calls whose results this turn is the first to be given: those at the end."""
     calls: list[Call] = []
     results: list[Said] = []
@@ -369,7 +415,7 @@ def _reported(turn: ModelTurn) -> Iterator[Called]:
         if call is not None:
             calls.remove(call)
             failed = bool(result.failed) or has_failed(result.result)
-            yield Called(call.name, call.arguments, not failed, None, result.result)
+            yield Called(call.name, call.arguments, not failed, None, result.result, when)
 
 
 def _is_ending(turn: ModelTurn) -> bool:

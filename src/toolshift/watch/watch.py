@@ -28,7 +28,14 @@ from toolshift.drift.lock import Lock, lock_tools
 from toolshift.drift.stream import Called, Ended, Event, Shown
 from toolshift.interop.tools import from_mcp
 from toolshift.watch.query_mix_monitor import NEW, UNIT, MixMonitor, Moved, words_of
-from toolshift.watch.sequential import FormMonitor, LatencyMonitor, RateMonitor, Rise, form_of
+from toolshift.watch.sequential import (
+    ErrorMonitor,
+    FormMonitor,
+    LatencyMonitor,
+    RateMonitor,
+    Rise,
+    form_of,
+)
 from toolshift.watch.successors import Today
 
 LEARN = 200
@@ -57,6 +64,7 @@ class Alarm(msgspec.Struct, frozen=True):
         limit: what the rate was at most when it was learned; None where no rate is meant.
         rate: the rate since the rise probably began.
         calls: how many calls, or endings, that was.
+        basis: where `limit` comes from, in words; "" where no rate is meant.
         drift: the change, for tools_changed.
     """
 
@@ -68,6 +76,7 @@ class Alarm(msgspec.Struct, frozen=True):
     limit: float | None = None
     rate: float | None = None
     calls: int = 0
+    basis: str = ""
     drift: DriftEvent | None = None
 
 
@@ -88,8 +97,8 @@ class Watcher:
         self._told: set[bytes] = set()
         self._faults: set[str] = set()
         self._named = set(self._known)
-        self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
-        self._same: dict[str, _Renamed] = {}
+        self._tools: dict[str, tuple[ErrorMonitor, LatencyMonitor, FormMonitor]] = {}
+        self._same: dict[str, Renamed] = {}
         self._refusals = RateMonitor(learn, self._run_length)
         self._mixes = {
             "tools": MixMonitor(learn, self._run_length),
@@ -97,6 +106,8 @@ class Watcher:
             "words": MixMonitor(learn, self._run_length, _NEW_WORDS),
         }
         self._unit: list[Called] = []
+        self.well = False
+        """Whether what comes is a baseline: a stream of when all was well."""
         self.events = self.calls = self.endings = self.unwatched = 0
 
     @property
@@ -110,6 +121,11 @@ class Watcher:
     def tools(self) -> int:
         """The number of tools that were called."""
         return len(self._tools)
+
+    @property
+    def out(self) -> list[str]:
+        """The tools of which every call fails now, by the names that they have today."""
+        return [self._name_today(name) for name, (errors, *_) in self._tools.items() if errors.out]
 
     def observe(self, event: Event) -> list[Alarm]:
         """Processes one event."""
@@ -134,20 +150,20 @@ class Watcher:
 
     def _ended(self, event: Ended) -> Iterator[Alarm]:
         self.endings += 1
-        rise = self._refusals.add(event.refused)
+        rise = self._refusals.add(event.refused, event.when)
         if rise:
             yield self._rate_alarm("refusals_up", "", rise)
-        yield from self._mixed()
-        if event.asked and (moved := self._mixes["words"].add(words_of(event.asked))):
+        yield from self._mixed(event.when)
+        if event.asked and (moved := self._mixes["words"].add(words_of(event.asked), event.when)):
             yield self._mix_alarm("words", moved)
 
-    def _mixed(self) -> Iterator[Alarm]:
+    def _mixed(self, when: float | None) -> Iterator[Alarm]:
         """Ends a unit of calls: adds their tools and the forms of their arguments."""
         unit, self._unit = self._unit, []
-        if moved := self._mixes["tools"].add(self._kept_name(call.tool) for call in unit):
+        if moved := self._mixes["tools"].add((self._kept_name(call.tool) for call in unit), when):
             yield self._mix_alarm("tools", moved)
         forms = [self._kept_form(call) for call in unit if call.arguments is not None]
-        if forms and (moved := self._mixes["arguments"].add(forms)):
+        if forms and (moved := self._mixes["arguments"].add(forms, when)):
             yield self._mix_alarm("arguments", moved)
 
     def _kept_name(self, tool: str) -> str:
@@ -186,11 +202,19 @@ class Watcher:
             tells = f"no longer {tells}"
         sentence = (
             f"what is asked has moved: {tells} in {moved.hits} of the last {moved.count} "
-            f"conversations, at most {moved.limit:.1%} when learned"
+            f"conversations, at most {moved.limit:.1%} {moved.basis}"
         )
         rate = moved.hits / moved.count
         return Alarm(
-            "query_mix", tool, "query", sentence, self.events, moved.limit, rate, moved.count
+            "query_mix",
+            tool,
+            "query",
+            sentence,
+            self.events,
+            moved.limit,
+            rate,
+            moved.count,
+            moved.basis,
         )
 
     # -- calls -------------------------------------------------------------------------------------
@@ -209,25 +233,25 @@ class Watcher:
                 self.unwatched += 1
                 return alarms
             how = (self._learn, self._run_length)
-            monitors = (RateMonitor(*how), LatencyMonitor(*how), FormMonitor(*how))
+            monitors = (ErrorMonitor(*how), LatencyMonitor(*how), FormMonitor(*how))
             self._tools[kept] = monitors
         errors, latency, forms = monitors
-        if event.ok is not None and (rise := errors.add(not event.ok)):
+        if event.ok is not None and (rise := errors.add(not event.ok, event.when, self.well)):
             alarms.append(self._rate_alarm("errors_up", name, rise))
         if event.ms is not None:
             slow = latency.slow
-            if rise := latency.add(event.ms):
+            if rise := latency.add(event.ms, event.when):
                 alarms.append(self._rate_alarm("latency_up", name, rise, slow))
         has_result = event.ok is not False and event.result is not None
         if has_result and (rise := forms.add(form_of(event.result))):
             alarms.append(self._rate_alarm("result_format", name, rise))
         self._unit.append(event)
         if len(self._unit) == UNIT:
-            alarms += self._mixed()
+            alarms += self._mixed(event.when)
         return alarms
 
     def _rate_alarm(self, kind: str, tool: str, rise: Rise, slow: float = 0.0) -> Alarm:
-        limit, hits, count = rise
+        limit, hits, count = rise.limit, rise.hits, rise.count
         what = {
             "errors_up": "calls that fail",
             "latency_up": f"calls slower than {slow:.3g} ms",
@@ -237,10 +261,12 @@ class Watcher:
         of = "endings" if kind == "refusals_up" else "calls"
         lead = f"{tool}: " if tool else ""
         sentence = (
-            f"{lead}{what}: {hits} of the last {count} {of}, at most {limit:.1%} when learned"
+            f"{lead}{what}: {hits} of the last {count} {of}, at most {limit:.1%} {rise.basis}"
         )
         dimension = "domain" if kind == "refusals_up" else "observation"
-        return Alarm(kind, tool, dimension, sentence, self.events, limit, hits / count, count)
+        return Alarm(
+            kind, tool, dimension, sentence, self.events, limit, hits / count, count, rise.basis
+        )
 
     # -- tools -------------------------------------------------------------------------------------
 
@@ -317,7 +343,9 @@ class Watcher:
             self._same.clear()
         for name in names & self._same.keys():
             del self._same[name]  # it may stand for another tool than in the list before
-        renamed = {event.tool for event in events if event.kind == "tool_renamed"} - names
+        renamed = {
+            event.tool for event in events if event.kind in ("tool_renamed", "tool_removed")
+        } - names
         if not renamed:
             return
         today = Today(from_mcp(lock.documents), now)
@@ -325,10 +353,10 @@ class Watcher:
             successor = today.successor(old)
             if successor is not None and successor.tool not in self._known:
                 params = {new: was for was, new in successor.params.items() if new != was}
-                self._same[successor.tool] = _Renamed(old, params)
+                self._same[successor.tool] = Renamed(old, params)
 
 
-class _Renamed(msgspec.Struct, frozen=True):
+class Renamed(msgspec.Struct, frozen=True):
     """The first name of a tool, and the parameters of it that were renamed."""
 
     old: str

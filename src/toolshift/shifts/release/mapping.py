@@ -62,6 +62,7 @@ import msgspec
 
 from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead
 
 UNDECIDED = "?"
 Table = dict[str, dict[str, str]]
@@ -165,11 +166,17 @@ def read_mapping(path: Path) -> Answers:
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     said = read_toml(raw, str(path))
+    tables = ", ".join(Answers.__struct_fields__)
     try:
-        return msgspec.convert(said, Answers)
+        answers = msgspec.convert(said, Answers)
     except msgspec.ValidationError as fault:
-        tables = ", ".join(Answers.__struct_fields__)
         raise UsageError(f"{path}: {fault}. Its tables are: {tables}") from None
+    if answers == Answers():
+        raise NotRead(
+            f"{path}: nothing was read: it holds no answer. Its tables are: {tables}",
+            Intake(str(path), "answer"),
+        )
+    return answers
 
 
 def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:

@@ -1,0 +1,84 @@
+"""Who became whom: a hypothesis with its evidence, and never a write for a read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from drift.test_changes import FIND, SAVE, tool
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolshift.drift.changes import changes_between, hypotheses_between, worst_severity
+
+LABEL = {"type": "string", "description": "The name of a label."}
+LOOK = tool("look_up", "Looks a word up in the index.")
+WRITES = ("reset_labels", "purge_labels", "etiketten_leeren", "vaciar_etiquetas", "labels_x")
+
+
+def labels(name: str, about: str, **hints: bool) -> dict[str, Any]:
+    made = tool(name, about, name=LABEL)
+    return {**made, "annotations": hints} if hints else made
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("about", ["Resets the labels.", "Etiketten.", ""])
+def test_a_write_is_never_proposed_for_a_read(write: str, about: str) -> None:
+    old, new = labels("list_labels", "Lists the labels."), labels(write, about)
+    assert hypotheses_between([old, FIND], [new, FIND]) == ()
+    gone, come = changes_between([old, FIND], [new, FIND])
+    assert (gone.kind, come.kind) == ("tool_removed", "tool_added")
+    assert gone.sentence == "list_labels: a tool is gone, and no successor was found"
+    hinted = labels(write, about, readOnlyHint=True)
+    told = [h.kind for h in hypotheses_between([old, FIND], [hinted, FIND])]
+    assert told in ([], ["tool_renamed"])
+
+
+@given(st.text(alphabet="abcdefghijäöü_", min_size=1, max_size=12))
+def test_whatever_it_is_called_a_tool_that_says_that_it_writes_stands_for_no_read(
+    name: str,
+) -> None:
+    old = labels("list_labels", "Lists the labels.", readOnlyHint=True)
+    new = labels(f"x{name}", "Lists the labels.", readOnlyHint=False)
+    assert hypotheses_between([old], [new]) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "standing"),
+    [
+        ("find_page", "find-page", "certain"),
+        ("findPage", "find_page", "certain"),
+        ("ページ検索", "ページ検索_", "certain"),
+        ("quarantine_page", "shred_page", "likely"),
+        ("страница_карантин", "страница_удалить", "likely"),
+    ],
+)
+def test_only_the_same_words_are_certain(old: str, new: str, standing: str) -> None:
+    before, after = ({**SAVE, "name": name} for name in (old, new))
+    (found,) = hypotheses_between([before, LOOK], [after, LOOK])
+    assert (found.old, found.new, found.standing) == (old, new, standing)
+    assert "the description is the same" in found.evidence
+    (change,) = changes_between([before, LOOK], [after, LOOK])
+    assert change.sure == (standing == "certain")
+    assert ("(likely: " in change.sentence) == (standing == "likely")
+
+
+def test_below_nine_in_ten_it_is_a_question() -> None:
+    old = tool("start_job", "Begins a job in the queue of the night.", job=LABEL)
+    new = tool("begin_task", "Puts a new task to the front.", job=LABEL)
+    (found,) = hypotheses_between([old], [new])
+    assert found.standing == "question"
+    gone, come = changes_between([old], [new])
+    assert (gone.kind, gone.perhaps, come.kind) == ("tool_removed", "begin_task", "tool_added")
+    assert "start_job: a tool is gone. Is it begin_task now? (" in gone.sentence
+    assert worst_severity([gone, come]) == "breaking"
+
+
+def test_merges_are_readings_with_evidence() -> None:
+    olds = [tool(f"tab_{what}", f"{what} a tab.", index=LABEL) for what in ("list", "new", "close")]
+    action = {"type": "string", "enum": ["list", "new", "close"]}
+    new = tool("tabs", "Tabs.", action=action, index=LABEL)
+    found = hypotheses_between(olds, [new])
+    assert {(h.kind, h.new, h.standing) for h in found} == {("tool_merged", "tabs", "likely")}
+    assert "the choice new of action is what the name said" in found[1].evidence
+    assert all("(likely: the choice" in c.sentence for c in changes_between(olds, [new]))
