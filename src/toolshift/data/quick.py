@@ -286,7 +286,7 @@ class Quick:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.plain = not recipe.format and recipe.to in ("", "openai")
+        self.plain = not recipe.format and recipe.to in ("", "openai") and not recipe.trainer
         self._lists: dict[bytes, _List] = {}
         self._shown: dict[tuple[int, int], _Shown | None] = {}
         self._draws: dict[Pick, int] = {}
@@ -313,6 +313,8 @@ class Quick:
     def _line(self, content: bytes) -> tuple[bytes, str]:
         top: dict[str, Any] = _TOP.decode(content)
         if "tools" not in top or "messages" not in top or "tool_choice" in top or COLUMN in top:
+            raise _NotPlain
+        if b'"strict"' in bytes(top["tools"]):  # what may be added to such tools is looked at
             raise _NotPlain
         tools = self._list(bytes(top["tools"]))
         raw = top["messages"]
