@@ -51,6 +51,7 @@ class Trainer(msgspec.Struct, frozen=True):
         how: which turns are learned, and what its configuration must say for that.
         write: a row, of messages whose end is learned.
         thoughts: whether it reads what was thought before a turn.
+        beside: whether a turn may have a text beside its calls.
         suffixes: of the files that it reads.
         strict: whether it reads `strict` of a tool, whose schema then has to be as that says.
         names: what names of tools must be like.
@@ -65,6 +66,7 @@ class Trainer(msgspec.Struct, frozen=True):
     how: str
     write: Callable[[Conversation], Row]
     thoughts: bool = False
+    beside: bool = True
     suffixes: tuple[str, ...] = (".jsonl", ".json", ".parquet")
     strict: bool = False
     names: str = ""
@@ -99,7 +101,7 @@ def fitted(conversation: Conversation, trainer: Trainer) -> Fitted:
     conversation = portable(conversation)
     told = _one_speaker_once(with_ids(conversation.messages))
     _check(conversation, told, trainer)
-    told, lost = _without_thoughts(told, trainer)
+    told, lost = _without_places(told, trainer)
     learned = [n for n, said in enumerate(told) if said.role == "assistant" and said.learned]
     ends, left = _ends(told, learned, trainer)
     tools = tuple(
@@ -225,15 +227,21 @@ def _check(conversation: Conversation, told: Sequence[Message], trainer: Trainer
                 raise RowFault(f"{trainer.title} takes no tool by the name {name!r}")
 
 
-def _without_thoughts(
+def _without_places(
     told: tuple[Message, ...], trainer: Trainer
 ) -> tuple[tuple[Message, ...], dict[str, int]]:
-    """Messages without thoughts, where a trainer has no place for them, and how many had some."""
-    count = sum(bool(said.thought) for said in told)
-    if trainer.thoughts or not count:
-        return told, {}
-    bare = tuple(msgspec.structs.replace(said, thought="") for said in told)
-    return bare, {"thoughts": count}
+    """Messages without what a trainer has no place for, and how many had some of it."""
+    lost: Counter[str] = Counter()
+    made = []
+    for said in told:
+        if said.thought and not trainer.thoughts:
+            lost["thoughts"] += 1
+            said = msgspec.structs.replace(said, thought="")
+        if said.calls and said.text and not trainer.beside:
+            lost["texts beside calls"] += 1
+            said = msgspec.structs.replace(said, text="")
+        made.append(said)
+    return tuple(made), dict(lost)
 
 
 def _function(function: dict[str, Any], trainer: Trainer) -> dict[str, Any]:
@@ -417,6 +425,7 @@ TRAINERS = {
             "a row for each learned turn, which is its last, as mistral-finetune learns no other "
             "where tools are listed",
             _mistral,
+            beside=False,
             suffixes=(".jsonl",),
             names=_API_NAMES,
             systems=False,
