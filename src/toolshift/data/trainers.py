@@ -157,8 +157,8 @@ def _limits(told: Sequence[Message], trainer: Trainer) -> Iterator[tuple[int, st
             if said.role == "assistant" and not said.learned:
                 yield (
                     place - 1,
-                    f"{trainer.title} learns all that the assistant says, "
-                    "and what comes before is not to be learned",
+                    f"a turn before it must not be learned, and {trainer.title} learns all that "
+                    "the assistant says",
                 )
                 break
     place = _unanswered(told)

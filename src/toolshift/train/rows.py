@@ -3,13 +3,15 @@
 A row is `{"messages", "tools", ...}` in the OpenAI format, which fine-tuning APIs and
 `toolshift train sft` read. Arguments stay JSON strings, so that no loader merges the keys of
 different tools. An assistant message with `"weight": 0` is context only. TRL's own trainer takes
-neither weights nor such arguments: `turns_of` makes rows for it.
+neither weights nor such arguments: `rows_for` makes rows for it and for others, `turns_of` turns in
+which tools and calls are written out.
 """
 
 from __future__ import annotations
 
 import codecs
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
@@ -28,6 +30,7 @@ from toolshift.data.conversation import RowFault
 from toolshift.data.formats import FORMATS
 from toolshift.data.parquet import parquet
 from toolshift.data.trace_files import conversation_lines, is_trace
+from toolshift.data.trainers import Fitted, Trainer, fitted
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -60,6 +63,20 @@ def turns_of(rows: Iterable[Row], layout: Layout = "description-first") -> Itera
             if message["role"] == "assistant" and message.get("weight", 1):
                 known = {k: v for k, v in row.items() if k not in ("messages", "tools")}
                 yield {**known, "prompt": spoken[:turn], "completion": [spoken[turn]]}
+
+
+def rows_for(rows: Iterable[Row], trainer: Trainer) -> Fitted:
+    """Rows as another trainer learns them rightly, with the column `shifts` where it has room."""
+    form = FORMATS.find("openai")
+    found: list[dict[str, Any]] = []
+    left, lost = Counter[str](), Counter[str]()
+    for row in rows:
+        made = fitted(form.read(row), trainer)
+        known = {"shifts": row["shifts"]} if trainer.further else {}
+        found += [{**known, **one} for one in made.rows]
+        left.update(made.left)
+        lost.update(made.lost)
+    return Fitted(tuple(found), dict(left), dict(lost))
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
