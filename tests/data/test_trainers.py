@@ -77,7 +77,8 @@ def test_each_learned_turn_is_learned_once_or_said(trainer, told):
     if wanted:
         assert len(wanted - set(found)) == sum(fit.left.values())
     else:
-        assert not fit.rows and fit.left
+        assert not fit.rows
+        assert fit.left
 
 
 @pytest.mark.parametrize("trainer", NAMES)
@@ -216,7 +217,8 @@ def test_the_command_ends_with_what_was_written_for_whom(source, tmp_path, train
     done = run("augment", source, "--alpha", 0, "--for", trainer, "--out", out)
     assert done.exit_code == 0, done.output
     last = done.output.splitlines()[-1]
-    assert TRAINERS[trainer].title in last and TRAINERS[trainer].how in last
+    assert TRAINERS[trainer].title in last
+    assert TRAINERS[trainer].how in last
     card = out.with_name("out.README.md").read_text()
     assert last in card
     if trainer == "verl":

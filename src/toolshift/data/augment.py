@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from random import Random
@@ -159,20 +159,7 @@ def augmented(
     _check_column(row)
 
     def written(part: Conversation) -> Fitted:
-        if recipe.trainer:
-            return _for_trainer(part, row, form, trainer_of(recipe.trainer))
-        if target is form:
-            return Fitted((target.write(part, row),))
-        return Fitted((_in_format(part, row, form, target),))
-
-    def _written(part: Conversation) -> Fitted:
-        try:
-            made = written(part)
-        except RowFault as wrong:
-            raise NotApplicable(str(wrong)) from None
-        for why in made.left:
-            raise NotApplicable(why)
-        return made
+        return _written(part, row, form, target, recipe)
 
     same = target is form and not recipe.trainer
     plain = Fitted(()) if same else written(conversation)
@@ -188,7 +175,7 @@ def augmented(
             label, parts = _apply(draw, conversation, functions or [])
             _check_strict(conversation, parts)
             note = {COLUMN: told(label, recipe, digest)}
-            made = [_written(part) for part in parts]
+            made = [_applicable(written, part) for part in parts]
             rows = tuple({**one, **note} for fit in made for one in fit.rows)
             lost = sum((Counter(fit.lost) for fit in made), Counter[str]())
             return Made(rows, label, reasons, lost=dict(lost))
@@ -196,6 +183,26 @@ def augmented(
             name = draw.name
             reasons[name] = re.sub(rf"^{re.escape(name)}:\d: ", "", str(reason))
     return msgspec.structs.replace(as_it_is, reasons=reasons)
+
+
+def _written(part: Conversation, row: Row, form: Format, target: Format, recipe: Recipe) -> Fitted:
+    """The rows of a conversation, as the recipe has them written."""
+    if recipe.trainer:
+        return _for_trainer(part, row, form, trainer_of(recipe.trainer))
+    if target is form:
+        return Fitted((target.write(part, row),))
+    return Fitted((_in_format(part, row, form, target),))
+
+
+def _applicable(written: Callable[[Conversation], Fitted], part: Conversation) -> Fitted:
+    """The rows of a shifted conversation; whatever keeps it from being written keeps the shift."""
+    try:
+        made = written(part)
+    except RowFault as wrong:
+        raise NotApplicable(str(wrong)) from None
+    for why in made.left:
+        raise NotApplicable(why)
+    return made
 
 
 def _for_trainer(part: Conversation, row: Row, form: Format, trainer: Trainer) -> Fitted:

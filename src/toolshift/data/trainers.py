@@ -1,4 +1,4 @@
-"""Rows as the trainers of others learn them: each with what it can say, and nothing learned wrongly.
+"""Rows as the trainers of others learn them: nothing is learned that should not be.
 
     fit = fitted(conversation, TRAINERS["trl"])
     fit.rows                       # in the columns that the trainer reads
@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -209,7 +210,17 @@ def _check(conversation: Conversation, told: Sequence[Message], trainer: Trainer
             raise RowFault(f"message {place} holds more than text, which {trainer.title} rows lack")
         if said.role == "assistant" and not (said.text or said.calls) and said.learned:
             raise RowFault(f"message {place}: the assistant says nothing, and would learn to")
-    for before, after in zip(told, told[1:], strict=False):
+    _check_order(told, trainer)
+    if trainer.names:
+        shown = [tool.function["name"] for tool in conversation.tools]
+        for name in (*shown, *(call.name for said in told for call in said.calls)):
+            if not re.fullmatch(trainer.names, name):
+                raise RowFault(f"{trainer.title} takes no tool by the name {name!r}")
+
+
+def _check_order(told: Sequence[Message], trainer: Trainer) -> None:
+    """Checks who speaks when."""
+    for before, after in pairwise(told):
         if trainer.first and before.role == after.role == "assistant":
             raise RowFault(
                 f"two turns of the assistant follow each other, which {trainer.title} does not take"
@@ -220,11 +231,6 @@ def _check(conversation: Conversation, told: Sequence[Message], trainer: Trainer
     rest = told[len(system) :] if system == list(range(len(system))) else told
     if trainer.first and rest and rest[0].role not in trainer.first:
         raise RowFault(f"{trainer.title} takes no row in which the {rest[0].role} speaks first")
-    if trainer.names:
-        shown = [tool.function["name"] for tool in conversation.tools]
-        for name in (*shown, *(call.name for said in told for call in said.calls)):
-            if not re.fullmatch(trainer.names, name):
-                raise RowFault(f"{trainer.title} takes no tool by the name {name!r}")
 
 
 def _without_places(
@@ -234,13 +240,14 @@ def _without_places(
     lost: Counter[str] = Counter()
     made = []
     for said in told:
-        if said.thought and not trainer.thoughts:
+        thought, text = said.thought, said.text
+        if thought and not trainer.thoughts:
             lost["thoughts"] += 1
-            said = msgspec.structs.replace(said, thought="")
-        if said.calls and said.text and not trainer.beside:
+            thought = ""
+        if said.calls and text and not trainer.beside:
             lost["texts beside calls"] += 1
-            said = msgspec.structs.replace(said, text="")
-        made.append(said)
+            text = ""
+        made.append(msgspec.structs.replace(said, thought=thought, text=text))
     return tuple(made), dict(lost)
 
 

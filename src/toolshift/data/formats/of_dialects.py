@@ -79,9 +79,7 @@ class DialectRows:
 def _as_chat(asked: Request) -> Row:
     choice = {} if asked.choice is None else {"tool_choice": asked.choice}
     messages = [
-        {**message, _WEIGHT: 0}
-        if any(one.get(_WEIGHT) == 0 for one in _came_in(message))
-        else message
+        message if all(map(_learned, _came_in(message))) else {**message, _WEIGHT: 0}
         for message in asked.messages
     ]
     return {"messages": messages, "tools": asked.tools, **choice}
@@ -90,6 +88,10 @@ def _as_chat(asked: Request) -> Row:
 _WEIGHT = "weight"
 _MODEL = ("assistant", "model")
 """The role of the model, as Anthropic and Gemini have it."""
+
+
+def _learned(turn: Mapping[str, Any]) -> bool:
+    return bool(turn.get(_WEIGHT) != 0)
 
 
 def _came_in(message: Mapping[str, Any]) -> list[Any]:
