@@ -950,9 +950,7 @@ def _again_and_again(at_once):
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize(
-    "shift", ["permanent_error", "redirect", "tool_migrated", "transient_error"]
-)
+@pytest.mark.parametrize("shift", ["permanent_error", "redirect", "tool_migrated"])
 def test_whoever_was_told_that_a_tool_is_gone_does_not_call_it_again(shift, at_once):
     met = 0
     for number in range(12):
@@ -969,9 +967,7 @@ def test_whoever_was_told_that_a_tool_is_gone_does_not_call_it_again(shift, at_o
                 for m in made["messages"]
                 if m["role"] == "tool"
             ]
-            gone = [
-                name for name, text in answers if "error" in text and shift != "transient_error"
-            ]
+            gone = [name for name, text in answers if "error" in text]
             met += bool(gone)
             assert len(gone) == len(set(gone)), answers
     assert met or shift == "tool_migrated"

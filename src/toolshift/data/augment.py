@@ -41,7 +41,9 @@ from toolshift.data.formats.adp import ADP_ROWS, without_tools
 from toolshift.data.formats.of_dialects import GEMINI_ROWS
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
+from toolshift.data.interface_texts import check_language
 from toolshift.data.prepared import called, prepared
+from toolshift.data.refusals import refusal
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
 from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
@@ -63,12 +65,6 @@ MAX_TRIES = 6
 DRAWS = 4
 """In how many ways a stack of shifts may fall on one list of tools."""
 COLUMN = "toolshift"
-_REFUSALS = (
-    "I cannot finish this: none of the tools I have can do the last step.",
-    "That last step is not possible here, as no tool on offer does it. I stop at this point.",
-    "There is no tool for what is left to do, so I cannot complete your request.",
-    "I have to stop here. The tool that this would need is not available to me.",
-)
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -174,6 +170,7 @@ def augmented(
         try:
             label, parts = _apply(draw, conversation, functions or [])
             _check_strict(conversation, parts)
+            check_language(conversation, parts)
             note = {COLUMN: told(label, recipe, digest)}
             made = [_applicable(written, part) for part in parts]
             rows = tuple({**one, **note} for fit in made for one in fit.rows)
@@ -454,7 +451,7 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
     if len(message.calls) > 1 or gone in earlier or not message.learned:
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
-    ending = Message("assistant", rng.choice(_REFUSALS))
+    ending = Message("assistant", refusal(conversation, rng))
     if kept:  # as the sandbox's own data refuses
         ending = Message(
             "assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),)

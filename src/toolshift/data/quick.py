@@ -40,6 +40,7 @@ from toolshift.data.augment import (
 )
 from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
 from toolshift.data.formats.openai import THOUGHTS
+from toolshift.data.interface_texts import in_english
 from toolshift.data.prepared import Prepared, prepared
 from toolshift.data.validators import validator_of
 from toolshift.runs.cell import Stack, write_stack
@@ -382,6 +383,8 @@ class Quick:
             if not listed or b"null" in raw:  # another column may list them; holes of a table
                 raise _NotPlain
             tools = [tool.function for tool in read_tools(listed)]
+            if not in_english(tools):  # what is reworded in them is looked at
+                raise _NotPlain
             schemas = {tool["name"]: tool.get("parameters") for tool in tools}
             checks = {name: validator_of(schema) for name, schema in schemas.items()}
             if len(self._lists) >= MAX_LISTS:
