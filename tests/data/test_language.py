@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolshift.data.augment import ENDINGS, Recipe, augmented
+from toolshift.data.interface_texts import in_english
 from toolshift.data.language import ENGLISH, LANGUAGES, language_of
 from toolshift.data.refusals import REFUSALS
 
@@ -117,3 +118,11 @@ def test_no_shift_speaks_english_where_tools_do_not(language, shift):
             assert all(language_of([text]) != ENGLISH for text in results)
         if language == ENGLISH and shift in ("EFP", "SRP"):
             assert done.rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Gets a rate.", "Answers.", "", "get_rate", "Items per page.", "ID", "Rate in USD", "20 °C"],
+)
+def test_few_words_of_tools_are_taken_for_english(text):
+    assert in_english([{"name": "x", "description": text}])

@@ -12,7 +12,15 @@ from toolshift.data.language import ENGLISH, LANGUAGES, language_of
 
 def in_english(functions: Iterable[Mapping[str, Any]]) -> bool:
     """Whether tools are described in English, or not at all."""
-    return language_of(_described(functions), ENGLISH) == ENGLISH
+    return _language(functions) == ENGLISH
+
+
+LEAST = 3
+"""So many common words tell that tools are described in another language than English."""
+
+
+def _language(functions: Iterable[Mapping[str, Any]]) -> str:
+    return language_of(_described(functions), ENGLISH, LEAST)
 
 
 def check_language(before: Conversation, parts: Sequence[Conversation]) -> None:
@@ -25,7 +33,7 @@ def check_language(before: Conversation, parts: Sequence[Conversation]) -> None:
         NotApplicable: with the language of the tools, where it is told.
     """
     functions = [tool.function for tool in before.tools]
-    language = language_of(_described(functions), ENGLISH)
+    language = _language(functions)
     if language == ENGLISH:
         return
     known = {*_described(functions), *_results(before)}

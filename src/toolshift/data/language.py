@@ -65,21 +65,23 @@ _WORD = re.compile(r"(?<![\w'’/.@#-])[^\W\d_]+(?![\w'’/@#-])")
 """A word that is no piece of a code or an address."""
 
 
-def language_of(texts: Iterable[str], unknown: str = "") -> str:
+def language_of(texts: Iterable[str], unknown: str = "", least: int = 1) -> str:
     """The language of texts, of those in `LANGUAGES`.
 
     Args:
         texts: that belong together.
-        unknown: what is said of texts in ASCII in which no common word of any language stands.
+        unknown: what is said of texts in ASCII in which too few words tell a language.
+        least: how many common words of another language than English tell it in ASCII, where one
+            may stand by chance.
 
     Returns:
         Its code, or "" where it is another one or cannot be told.
     """
-    return _of("\n".join(texts), unknown)
+    return _of("\n".join(texts), unknown, least)
 
 
 @lru_cache(maxsize=4096)
-def _of(text: str, unknown: str) -> str:
+def _of(text: str, unknown: str, least: int) -> str:
     scripts = Counter(map(_script, filter(str.isalpha, text)))
     letters = scripts.total()
     # A letter of the East is a word or a syllable, and names and codes stand in Latin everywhere.
@@ -94,7 +96,7 @@ def _of(text: str, unknown: str) -> str:
             return told if _is_written_so(text.lower(), told) else ""
     if scripts["LATIN"] < letters * 0.75:
         return ""
-    return _by_words(text, unknown)
+    return _by_words(text, unknown, least)
 
 
 def _is_written_so(text: str, language: str) -> bool:
@@ -111,15 +113,15 @@ def _script(letter: str) -> str:
     return name.partition(" ")[0]
 
 
-def _by_words(text: str, unknown: str) -> str:
+def _by_words(text: str, unknown: str, least: int) -> str:
     """The language of a text in Latin letters, by how many of its words are common in which."""
     found: Counter[str] = Counter()
     for word in _WORD.findall(text.lower()):
         for language in _OF_WORD.get(word, ()):
             found[language] += 1
-    if not found:
-        return unknown if text.isascii() else ""
-    (best, count), *rest = found.most_common(2)
-    if rest and rest[0][1] == count:
-        return ""
-    return best if best in LANGUAGES else ""
+    plain = all(letter.isascii() for letter in text if letter.isalpha())
+    most = max(found.values(), default=0)
+    best = [language for language, count in found.items() if count == most]
+    if plain and (most < least or ENGLISH in best) and best != [ENGLISH]:
+        return unknown
+    return best[0] if len(best) == 1 and best[0] in LANGUAGES else ""

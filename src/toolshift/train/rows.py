@@ -26,7 +26,7 @@ from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.data.augment import converted
-from toolshift.data.conversation import RowFault
+from toolshift.data.conversation import RowFault, portable
 from toolshift.data.formats import FORMATS
 from toolshift.data.parquet import parquet
 from toolshift.data.trace_files import conversation_lines, is_trace
@@ -133,12 +133,27 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return checked(rows, str(path))
 
 
+def with_known_roles(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of OpenAI messages with the roles that training knows; calls are no turns of a role."""
+    said = row["messages"]
+    if not isinstance(said, list):  # it is JSON in a string
+        return row
+    roles = {each.get("role") for each in said if isinstance(each, dict)}
+    if roles & {"tool_call", "tool_response"}:
+        form = FORMATS.find("openai")
+        return {**row, **form.write(portable(form.read(row)), None)}
+    if "function" not in roles:
+        return row
+    older = [{**m, "role": "tool"} if m.get("role") == "function" else m for m in said]
+    return {**row, "messages": older}
+
+
 def _as_messages(row: Any, where: str) -> Any:
     """A row of another format as one of OpenAI messages; what is of none passes."""
     if not isinstance(row, dict) or "completion" in row:
         return row
     if "messages" in row and not FORMATS.find("anthropic").recognises(row):
-        return row
+        return with_known_roles(row)
     form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
     try:
         return row if form is None else converted(row, form, FORMATS.find("openai"))
