@@ -28,9 +28,6 @@ def check_language(before: Conversation, parts: Sequence[Conversation]) -> None:
 
     Descriptions, notices and errors of shifts are in English; who reads tools in another language
     would meet them nowhere but here.
-
-    Raises:
-        NotApplicable: with the language of the tools, where it is told.
     """
     functions = [tool.function for tool in before.tools]
     language = _language(functions)

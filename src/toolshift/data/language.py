@@ -66,16 +66,10 @@ _WORD = re.compile(r"(?<![\w'’/.@#-])[^\W\d_]+(?![\w'’/@#-])")
 
 
 def language_of(texts: Iterable[str], unknown: str = "", least: int = 1) -> str:
-    """The language of texts, of those in `LANGUAGES`.
+    """The code of the language of texts; "" where it is none of `LANGUAGES`, or cannot be told.
 
-    Args:
-        texts: that belong together.
-        unknown: what is said of texts in ASCII in which too few words tell a language.
-        least: how many common words of another language than English tell it in ASCII, where one
-            may stand by chance.
-
-    Returns:
-        Its code, or "" where it is another one or cannot be told.
+    `unknown` is what is said of texts in ASCII in which too few words tell a language: fewer than
+    `least` that are common in another one than English, as a few may stand there by chance.
     """
     return _of("\n".join(texts), unknown, least)
 

@@ -56,11 +56,7 @@ REFUSALS: dict[str, tuple[str, ...]] = {
 
 
 def refusal(conversation: Conversation, rng: Random) -> str:
-    """A refusal in the language of a conversation.
-
-    Raises:
-        NotApplicable: where its language is another one, or cannot be told.
-    """
+    """A refusal in the language of a conversation; not applicable in one that is not known."""
     talk = [said.text for said in conversation.messages if said.role in ("user", "assistant")]
     language = language_of(talk, ENGLISH)
     if not language:
