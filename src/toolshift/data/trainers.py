@@ -162,9 +162,9 @@ def _limits(told: Sequence[Message], trainer: Trainer) -> Iterator[tuple[int, st
                     "the assistant says",
                 )
                 break
-    place = _unanswered(told)
-    if place is not None:
-        yield place, "a call before it has no result"
+    unanswered = _unanswered(told)
+    if unanswered is not None:
+        yield unanswered, "a call before it has no result"
 
 
 def _unanswered(told: Sequence[Message]) -> int | None:
