@@ -191,4 +191,5 @@ def test_rows_that_are_left_out_are_said_to_be(model, tmp_path, capsys):
     sft(data, asked(model, out, max_tokens=6000, as_json=False))
     said = capsys.readouterr()
     assert "mean loss of the last 10 steps" in said.out
+    assert said.out.splitlines()[-1].startswith("Written: ")
     assert f"1 of {len(rows) + 1} rows were left out" in said.err

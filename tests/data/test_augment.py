@@ -913,3 +913,61 @@ def test_a_row_of_xlam_gets_the_ending_that_it_has_a_place_for() -> None:
             found.add(made(row, shifts=("endings",), to=to).shifts)
     assert seen[""] == {"tool_gone_lookalike", ""}
     assert {"tool_gone", "tool_gone_lookalike"} <= seen["openai"]
+
+
+def _again_and_again(at_once):
+    """A conversation that calls one tool three times, in one message or in three."""
+    calls = [
+        {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": "get_order", "arguments": json.dumps({"order_id": f"A-{n}"})},
+        }
+        for n in range(3)
+    ]
+    results = [
+        {
+            "role": "tool",
+            "tool_call_id": f"c{n}",
+            "content": json.dumps({"order_id": f"A-{n}", "status": "open"}),
+        }
+        for n in range(3)
+    ]
+    said = [{"role": "user", "content": "Are A-0, A-1 and A-2 open?"}]
+    if at_once:
+        said += [{"role": "assistant", "content": "", "tool_calls": calls}, *results]
+    else:
+        for call, result in zip(calls, results, strict=True):
+            said += [{"role": "assistant", "content": "", "tool_calls": [call]}, result]
+    said.append({"role": "assistant", "content": "All are open."})
+    schema = {
+        "type": "object",
+        "properties": {"order_id": {"type": "string"}},
+        "required": ["order_id"],
+    }
+    function = {"name": "get_order", "description": "Gets an order.", "parameters": schema}
+    return {"messages": said, "tools": [{"type": "function", "function": function}]}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("shift", ["permanent_error", "redirect", "tool_migrated"])
+def test_whoever_was_told_that_a_tool_is_gone_does_not_call_it_again(shift, at_once):
+    met = 0
+    for number in range(12):
+        row = {**_again_and_again(at_once), "n": number}
+        recipe = Recipe(alpha=1.0, shifts=(shift,))
+        for made in augmented(row, json.dumps(row).encode(), recipe).rows:
+            names = {}
+            for message in made["messages"]:
+                for call in message.get("tool_calls") or ():
+                    names[call["id"]] = call["function"]["name"]
+            # A tool that is gone is asked for once.
+            answers = [
+                (names[m["tool_call_id"]], m["content"])
+                for m in made["messages"]
+                if m["role"] == "tool"
+            ]
+            gone = [name for name, text in answers if "error" in text]
+            met += bool(gone)
+            assert len(gone) == len(set(gone)), answers
+    assert met or shift == "tool_migrated"

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from data.trainer_rows import CONVERSATIONS, TOOLS
 
 from toolshift.cli import toolshift
+from toolshift.data.augment import Recipe, augmented, converted
 from toolshift.data.conversation import RowFault
-from toolshift.data.formats import FORMATS, recognised
+from toolshift.data.formats import FORMATS, ONLY_BACK, recognised
 
 SCHEMA = {"type": "object", "properties": {"base": {"type": "string"}}, "required": ["base"]}
 SEALED = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
@@ -99,3 +101,29 @@ def test_augment_shifts_tools_and_calls_and_keeps_the_rest(tmp_path: Path) -> No
     assert made["system"] == ROW["system"]
     assert made["messages"][2] == ROW["messages"][2]
     assert made["id"] == 7
+
+
+@pytest.mark.parametrize("name", sorted(set(FORMATS.names()) - {*ONLY_BACK, "xlam"}))
+@pytest.mark.parametrize("case", ["failing", "late"])
+def test_what_is_not_learned_is_said_in_every_format(name: str, case: str) -> None:
+    openai, form = FORMATS.find("openai"), FORMATS.find(name)
+    row = {"messages": CONVERSATIONS[case], "tools": TOOLS}
+    before = [m.learned for m in openai.read(row).messages if m.role == "assistant"]
+    made = converted(row, openai, form)
+    again = form.read(made)
+    assert [m.learned for m in again.messages if m.role == "assistant"] == before
+    assert form.write(again, made) == made
+    back = converted(made, form, openai)
+    assert [m.get("weight", 1) for m in back["messages"] if m["role"] == "assistant"] == before
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini"])
+def test_a_call_that_a_shift_made_fail_is_marked_in_rows_of_a_dialect(name: str) -> None:
+    row = converted(
+        {"messages": CONVERSATIONS["late"][:4], "tools": TOOLS},
+        FORMATS.find("openai"),
+        FORMATS.find(name),
+    )
+    (made,) = augmented(row, b"x", Recipe(1.0, ("transient_error:1",))).rows
+    said = [m for m in FORMATS.find(name).read(made).messages if m.role == "assistant"]
+    assert [message.learned for message in said] == [False, True, True]

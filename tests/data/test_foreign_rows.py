@@ -366,3 +366,54 @@ def test_a_format_that_is_only_written_back_says_so(name: str) -> None:
     row = ROWS["functions"]
     with pytest.raises(RowFault, match="only written in rows that are of it"):
         KNOWN.find(name).write(recognised(row).read(row), None)
+
+
+PYTHON_CALL = str({"name": "get_rate", "arguments": json.dumps(GIVEN)})
+
+
+@pytest.mark.parametrize(
+    "call", [json.dumps({"name": "get_rate", "arguments": GIVEN}), PYTHON_CALL]
+)
+@pytest.mark.parametrize("shift", ["semantic_rename:2", "transient_error:1", "parameter_rename:1"])
+@pytest.mark.parametrize("result", ["tool_response", "tool"])
+def test_calls_that_are_turns_of_a_role_are_read_and_shifted(call, shift, result, tmp_path):
+    """As Toucan and other data for ms-swift have them."""
+    row = {
+        "messages": [
+            USER,
+            {"role": "tool_call", "content": call},
+            {"role": result, "content": '{"rate": 0.91}'},
+            {"role": "assistant", "content": "0.91"},
+        ],
+        "tools": json.dumps(TOOLS),
+    }
+    form = recognised(row)
+    assert form.name == "openai"
+    assert form.write(form.read(row), row) == row
+    file, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    words = ["augment", file, "--alpha", 1, "--shift", shift, "--out", out]
+    done = CliRunner().invoke(toolshift, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    made = json.loads(out.read_text())
+    roles = {one["role"] for one in made["messages"]}
+    assert roles <= {"user", "tool_call", result, "tool_response", "assistant"}
+    again = form.read(made)
+    check(again)
+    shown = {tool.function["name"] for tool in again.tools}
+    called = [one for said in again.messages for one in said.calls]
+    assert {one.name for one in called} <= shown
+    assert called[-1].arguments.keys() == GIVEN.keys() or shift.startswith("parameter")
+    if "error" in shift:
+        assert [said.learned for said in again.messages if said.calls] == [False, True]
+    assert made["messages"] != row["messages"]
+
+
+def test_an_answer_in_words_beside_an_input_is_not_dropped():
+    row = {
+        "input": [{"role": "user", "content": "Rate?"}],
+        "output": '<TOOLCALL>[{"name": "get_rate", "arguments": {}}]</TOOLCALL>',
+        "system_prompt": "Help.",
+    }
+    with pytest.raises(RowFault, match="no known format has these columns: input, output"):
+        recognised(row)

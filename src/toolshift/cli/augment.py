@@ -20,7 +20,17 @@ from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
-from toolshift.data.files import Job, Tally, augment_file, intake_of, place_word, previews, sameness
+from toolshift.data.files import (
+    Job,
+    Tally,
+    augment_file,
+    intake_of,
+    place_word,
+    previews,
+    sameness,
+    written_for,
+)
+from toolshift.data.trainers import TRAINERS
 
 MAX_SHOWN = 12
 
@@ -49,6 +59,14 @@ class AugmentOptions:
     seed: Annotated[int, option(help="Of every choice.")] = 0
     format: Annotated[str, option(help="Of the rows (default: recognised).")] = ""
     to: Annotated[str, option(help="Format to write (default: that of each row).")] = ""
+    trainer: Annotated[
+        str,
+        option(
+            "--for",
+            metavar="TRAINER",
+            help=f"Write rows as a trainer learns them rightly: {', '.join(TRAINERS)}.",
+        ),
+    ] = ""
     strict: Annotated[bool, option(help="Stop at the first row that cannot be read.")] = False
     workers: DataWorkers = 1
     executor: Where = "process"
@@ -68,7 +86,9 @@ def augment(options: AugmentOptions) -> None:
     interruption, the same command resumes.
     Where no row is shifted nothing is written: exit code 2, with the reasons.
 
+    \b
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
+    toolshift augment mine.jsonl --for trl --out for-trl.jsonl
     """
     recipe = Recipe(**given(options, Recipe))
     if options.preview:
@@ -100,14 +120,17 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     if len(rows) > MAX_SHOWN:
         say(f"... and {len(rows) - MAX_SHOWN} more; the card has them all.")
     _say_left(job, tally)
+    same = "" if job.recipe.trainer else f", {tally.same:,} {sameness(job)}"
     say(
-        f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} {sameness(job)}. "
+        f"{tally.rows:,} conversations, {shifted:,} shifted{same}. "
         f"Rows that could not be read, and are left out: {tally.wrong:,}."
     )
     if tally.as_text:
         names = ", ".join(tally.as_text)
         say(f"Columns that are JSON in a string, as no type of Parquet holds their values: {names}")
     say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
+    if text := written_for(job, tally):
+        say(text)
 
 
 def _say_left(job: Job, tally: Tally) -> None:

@@ -15,10 +15,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, progress, say
+from toolshift.data.trainers import TRAINERS, Trainer, check_suffix, said_of, trainer_of
 from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.train.card import Statistics, card, statistics
 from toolshift.train.data import COUNT, make_rows, shifted_of
-from toolshift.train.rows import check_out, turns_of, write_rows
+from toolshift.train.rows import check_out, rows_for, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, check_share
 
 
@@ -92,9 +93,27 @@ class DataOptions(TrajectoryOptions):
     layout: Annotated[
         str | None, option(help="How --turns writes them. Default: description-first.")
     ] = None
+    trainer: Annotated[
+        str,
+        option(
+            "--for",
+            metavar="TRAINER",
+            help=f"Write rows as a trainer learns them rightly: {', '.join(TRAINERS)}.",
+        ),
+    ] = ""
     workers: DataWorkers = 1
     executor: Where = "process"
     as_json: AsJson = False
+
+    def for_trainer(self) -> Trainer | None:
+        """For which trainer rows are written; None for our own."""
+        if not self.trainer:
+            return None
+        if self.turns:
+            raise UsageError("--for says how rows are written, and so does --turns: leave one out")
+        trainer = trainer_of(self.trainer)
+        check_suffix(self.out, trainer)
+        return trainer
 
     def written_out(self) -> Layout | None:
         """How turns are written out; None where rows are written whole."""
@@ -123,6 +142,12 @@ def _say_done(options: DataOptions, summary: Statistics, digest: str) -> None:
     )
 
 
+OURS = (
+    "For `toolshift train sft`, and for others that read `weight` of a message; for other trainers "
+    "write them by --for."
+)
+
+
 def warn(text: str) -> None:
     """Prints a warning, if there is one."""
     if text:
@@ -142,17 +167,23 @@ def data(options: DataOptions) -> None:
     toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
     """
     mix, layout, out, count = options.mix(), options.written_out(), options.out, options.count
+    trainer = options.for_trainer()
     check_out(out)
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch, 0, options.workers, options.executor)
     warn(check_share(shifted_of(rows), mix, count))
-    written = list(turns_of(rows, layout)) if layout else rows
+    fit = rows_for(rows, trainer) if trainer else None
+    written = fit.rows if fit else list(turns_of(rows, layout)) if layout else rows
     digest = write_rows(written, out)
     summary = statistics(rows)
     if layout:
         summary = msgspec.structs.replace(summary, turns=len(written), layout=layout)
     write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, summary).encode())
+    text = said_of(trainer, len(fit.rows), fit.left, fit.lost) if trainer and fit else OURS
     if options.as_json:
-        print_json({"file": str(out), "sha256": digest, "mix": mix, **msgspec.to_builtins(summary)})
+        said = {"file": str(out), "sha256": digest, "mix": mix, "for": text}
+        print_json({**said, **msgspec.to_builtins(summary)})
     else:
         _say_done(options, summary, digest)
+        if not layout:
+            say(text)

@@ -14,7 +14,7 @@ from toolshift.cli.data import MixOptions, warn
 from toolshift.cli.options import machine
 from toolshift.cli.parameters import option, options_struct
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence
+from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence, written_for
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
@@ -170,6 +170,7 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
             "episodes a scene (--group).",
             err=True,
         )
+    say(written_for(out, settings))
 
 
 @click.command(

@@ -18,7 +18,7 @@ from toolshift.cli.grpo import grpo
 from toolshift.cli.options import machine
 from toolshift.cli.parameters import given, option, options_struct
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence
+from toolshift.cli.training import PRESET, RunOptions, warn_of_evidence, written_for
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, progress, say
@@ -242,6 +242,7 @@ def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
         f"tokens, {record['wall_seconds']:.0f} s, mean loss of the last 10 steps "
         f"{record['last_loss']:.3f}"
     )
+    say(written_for(out, settings))
 
 
 @click.group(cls=Group)

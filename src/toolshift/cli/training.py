@@ -11,6 +11,7 @@ import msgspec
 from toolshift.cli.data import warn
 from toolshift.cli.options import AsJson
 from toolshift.cli.parameters import given, option
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.text import is_count
 from toolshift.train.model import with_start
@@ -115,6 +116,15 @@ class RunOptions(ModelOptions):
         if not is_count(self.resume):
             raise UsageError(f"--resume {self.resume}: give the step of a checkpoint, or nothing")
         return int(self.resume)
+
+
+def written_for(out: Path, settings: TrainSettings) -> str:
+    """Says what a run has written, and for whom."""
+    agent = f"local:{out}" if settings.full else f"local:{settings.model},adapter={out}"
+    run = command("run", "--agent", agent)
+    if settings.full:
+        return f"Written: {out}, a model with its tokenizer for transformers, and for `{run}`."
+    return f"Written: {out}, a LoRA adapter of {settings.model} for PEFT, and for `{run}`."
 
 
 def warn_of_evidence(settings: TrainSettings) -> None:

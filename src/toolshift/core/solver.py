@@ -128,6 +128,10 @@ class Solver:
             value = self.given(fact)
         if value is None:
             value = self._fetch(fact, env)
+        return self.current(value)
+
+    def current(self, value: Any) -> Any:
+        """A value, with those in it that others were told in place of."""
         while self.renewed and any(text in self.renewed for text in texts_in(value)):
             value = replaced(value, self.renewed)
         return value

@@ -10,7 +10,8 @@ the order of the rows or the number of workers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from random import Random
@@ -23,6 +24,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import REFUSE
 from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
 from toolshift.data.conversation import (
+    PARAMETERS,
     Call,
     Conversation,
     Format,
@@ -38,9 +40,13 @@ from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.formats.adp import ADP_ROWS, without_tools
 from toolshift.data.formats.of_dialects import GEMINI_ROWS
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
+from toolshift.data.formats.schemas import strict_fault
+from toolshift.data.interface_texts import check_language
 from toolshift.data.prepared import called, prepared
+from toolshift.data.refusals import refusal
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
+from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
@@ -59,12 +65,6 @@ MAX_TRIES = 6
 DRAWS = 4
 """In how many ways a stack of shifts may fall on one list of tools."""
 COLUMN = "toolshift"
-_REFUSALS = (
-    "I cannot finish this: none of the tools I have can do the last step.",
-    "That last step is not possible here, as no tool on offer does it. I stop at this point.",
-    "There is no tool for what is left to do, so I cannot complete your request.",
-    "I have to stop here. The tool that this would need is not available to me.",
-)
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -78,6 +78,7 @@ class Recipe(msgspec.Struct, frozen=True):
         seed: of every choice.
         format: of the rows; "" where each is recognised by what is in it.
         to: the format to write; "" for that of each row.
+        trainer: for which rows are written, instead of in a format; "" for none.
     """
 
     alpha: float = 0.3
@@ -86,6 +87,7 @@ class Recipe(msgspec.Struct, frozen=True):
     seed: int = 0
     format: str = ""
     to: str = ""
+    trainer: str = ""
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -96,12 +98,16 @@ class Made(msgspec.Struct, frozen=True):
         shifts: that were applied, as `name:severity`.
         reasons: why what was tried before was not applicable, by shift.
         untried: why no shift was tried, though the row was drawn; "" where one was.
+        left: turns that a trainer cannot learn rightly, and are in no row as learned, by reason.
+        lost: what a trainer has no place for, by what it is.
     """
 
     rows: tuple[Row, ...] = ()
     shifts: str = ""
     reasons: dict[str, str] = {}
     untried: str = ""
+    left: dict[str, int] = {}
+    lost: dict[str, int] = {}
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -120,6 +126,10 @@ def check_recipe(recipe: Recipe) -> None:
                 stacks_of(entry, severity)
     for name in filter(None, (recipe.format, recipe.to)):
         FORMATS.find(name)
+    if recipe.trainer:
+        trainer_of(recipe.trainer)
+        if recipe.to:
+            raise UsageError("--for says how rows are written, and so does --to: leave one of them")
 
 
 def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
@@ -144,33 +154,84 @@ def augmented(
     check(conversation)
     _check_column(row)
 
-    def written(part: Conversation) -> Row:
-        if target is form:
-            return target.write(part, row)
-        return _in_format(part, row, form, target)
+    def written(part: Conversation) -> Fitted:
+        return _written(part, row, form, target, recipe)
 
-    def _written(part: Conversation) -> Row:
-        try:
-            return written(part)
-        except RowFault as wrong:
-            raise NotApplicable(str(wrong)) from None
-
-    as_it_is = () if target is form else (written(conversation),)
+    same = target is form and not recipe.trainer
+    plain = Fitted(()) if same else written(conversation)
+    as_it_is = Made(plain.rows, left=plain.left, lost=plain.lost)
     digest = digest_of(content)
     if not is_selected(digest, recipe):
-        return Made(as_it_is)
+        return as_it_is
     if not called(conversation):
-        return Made(as_it_is, untried=_untold(conversation))
+        return msgspec.structs.replace(as_it_is, untried=_untold(conversation))
     reasons: dict[str, str] = {}
     for draw in draws(recipe, digest):
         try:
             label, parts = _apply(draw, conversation, functions or [])
+            _check_strict(conversation, parts)
+            check_language(conversation, parts)
             note = {COLUMN: told(label, recipe, digest)}
-            return Made(tuple({**_written(part), **note} for part in parts), label, reasons)
+            made = [_applicable(written, part) for part in parts]
+            rows = tuple({**one, **note} for fit in made for one in fit.rows)
+            lost = sum((Counter(fit.lost) for fit in made), Counter[str]())
+            return Made(rows, label, reasons, lost=dict(lost))
         except NotApplicable as reason:
             name = draw.name
             reasons[name] = re.sub(rf"^{re.escape(name)}:\d: ", "", str(reason))
-    return Made(as_it_is, "", reasons)
+    return msgspec.structs.replace(as_it_is, reasons=reasons)
+
+
+def _written(part: Conversation, row: Row, form: Format, target: Format, recipe: Recipe) -> Fitted:
+    """The rows of a conversation, as the recipe has them written."""
+    if recipe.trainer:
+        return _for_trainer(part, row, form, trainer_of(recipe.trainer))
+    if target is form:
+        return Fitted((target.write(part, row),))
+    return Fitted((_in_format(part, row, form, target),))
+
+
+def _applicable(written: Callable[[Conversation], Fitted], part: Conversation) -> Fitted:
+    """The rows of a shifted conversation; whatever keeps it from being written keeps the shift."""
+    try:
+        made = written(part)
+    except RowFault as wrong:
+        raise NotApplicable(str(wrong)) from None
+    for why in made.left:
+        raise NotApplicable(why)
+    return made
+
+
+def _for_trainer(part: Conversation, row: Row, form: Format, trainer: Trainer) -> Fitted:
+    """The rows of a conversation for a trainer, with the further columns where it reads over them.
+
+    The column that says what a row went through is in each, as a table has the same columns.
+    """
+    fit = fitted(part, trainer)
+    further = {COLUMN: "", **_further(row, form)} if trainer.further else {}
+    return msgspec.structs.replace(fit, rows=tuple({**further, **one} for one in fit.rows))
+
+
+def _check_strict(before: Conversation, parts: Sequence[Conversation]) -> None:
+    """Checks that tools which say `strict: true`, and are so, still are.
+
+    A parameter that may be left out is none of a strict tool: whoever reads it would refuse it.
+    """
+    if not any(tool.function.get("strict") is True for tool in before.tools):
+        return
+    if any(_strict_faults(before)):
+        return
+    for fault in (fault for part in parts for fault in _strict_faults(part)):
+        raise NotApplicable(f"a tool is `strict: true`, and would not be so: {fault}")
+
+
+def _strict_faults(conversation: Conversation) -> Iterator[str]:
+    """What is wrong with tools that say they are strict."""
+    for tool in conversation.tools:
+        if tool.function.get("strict") is True and (
+            fault := strict_fault(tool.function.get(PARAMETERS))
+        ):
+            yield f"{tool.function['name']}: {fault}"
 
 
 def _untold(conversation: Conversation) -> str:
@@ -390,7 +451,7 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
     if len(message.calls) > 1 or gone in earlier or not message.learned:
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
-    ending = Message("assistant", rng.choice(_REFUSALS))
+    ending = Message("assistant", refusal(conversation, rng))
     if kept:  # as the sandbox's own data refuses
         ending = Message(
             "assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolshift.core.text import one_line
 from toolshift.data.augment import COLUMN
-from toolshift.data.files import Job, Tally, digest_of, line_of, sameness
+from toolshift.data.files import Job, Tally, digest_of, line_of, sameness, written_for
 
 LONGEST = 1200
 
@@ -36,8 +36,7 @@ def card(job: Job, tally: Tally, command: str) -> str:
         f"{tally.rows:,} conversations of `{job.source.name}`, of which "
         f"{sum(tally.shifted.values()):,} ({share:.1f}%) were shifted by ToolShift "
         f"{release}: the tools, their results or what can be done with them change as "
-        f"they do in production. {tally.same:,} rows are {sameness(job)} as before. The column "
-        f"`{COLUMN}` says what a row went through.{_as_text(tally)}",
+        f"they do in production. {_kept(job, tally)}{_as_text(tally)}",
         "",
         f"    {command}",
         "",
@@ -55,8 +54,7 @@ def card(job: Job, tally: Tally, command: str) -> str:
         "|---|---:|",
         *(f"| {name} | {count:,} |" for name, count in _sorted(tally.shifted)),
         "",
-        "A call that was made to fail has `weight` 0: it is context, and is not learned. Where the",
-        "tools change midway, each list of tools gives a row of its own.",
+        *_learned(job),
         "",
     ]
     unmoved = tally.skipped | tally.untried
@@ -69,6 +67,27 @@ def card(job: Job, tally: Tally, command: str) -> str:
         lines += [f"## Example {number}: {name}, line {line}", "", "Before:", ""]
         lines += [*_code(before), "", "After:", "", *_code(after), ""]
     return "\n".join(lines)
+
+
+def _kept(job: Job, tally: Tally) -> str:
+    """What is said of the rows: of those that are not shifted, or for whom all are written."""
+    if text := written_for(job, tally):
+        return text
+    return (
+        f"{tally.same:,} rows are {sameness(job)} as before. The column `{COLUMN}` says what a row "
+        "went through."
+    )
+
+
+def _learned(job: Job) -> list[str]:
+    """What becomes of calls that were made to fail."""
+    midway = "Where the tools change midway, each list of tools gives a row of its own."
+    if job.recipe.trainer:
+        return ["A call that was made to fail is context, and is not learned.", midway]
+    return [
+        "A call that was made to fail has `weight` 0: it is context, and is not learned. Where the",
+        "tools change midway, each list of tools gives a row of its own.",
+    ]
 
 
 def _as_text(tally: Tally) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections import deque
@@ -358,6 +359,31 @@ def decoded(text: Any, what: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise RowFault(f"{what}: not JSON ({fault})") from None
+
+
+def literal(text: Any, what: str) -> Any:
+    """An object in a string: JSON, or as Python prints it, as some data has it."""
+    if not isinstance(text, str):
+        raise RowFault(f"{what} is no text")
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            found = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise RowFault(f"{what} is neither JSON nor a literal of Python: {text[:80]}") from None
+    if not isinstance(found, dict):
+        raise RowFault(f"{what} is no object")
+    return found
+
+
+def written_like(value: dict[str, Any], like: str) -> str:
+    """An object as JSON, or as Python prints it where another one is written so."""
+    try:
+        msgspec.json.decode(like)
+    except (msgspec.DecodeError, RecursionError):
+        return repr(value)
+    return encoded(value, like)
 
 
 def encoded(value: Any, like: str = "") -> str:

@@ -35,6 +35,7 @@ from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 from toolshift.data.trace_files import conversation_lines, is_trace
+from toolshift.data.trainers import check_suffix, said_of, trainer_of
 from toolshift.runs.pool import Executor, open_pool
 
 EXAMPLES = 3
@@ -53,6 +54,8 @@ class Tally(msgspec.Struct):
         drawn: of these, those that alpha asks to be shifted.
         skipped: why shifts were not applicable, by shift and reason.
         untried: of the drawn rows, those that have nothing to shift, by reason.
+        left: turns that a trainer cannot learn rightly, and are in no row as learned, by reason.
+        lost: what a trainer has no place for, by what it is.
         faults: rows that could not be read: line and reason, the first of them.
         wrong: how many could not be read.
         examples: numbers of lines of the first rows that were shifted.
@@ -72,6 +75,8 @@ class Tally(msgspec.Struct):
     as_text: list[str] = []
     drawn: int = 0
     untried: dict[str, int] = {}
+    left: dict[str, int] = {}
+    lost: dict[str, int] = {}
 
 
 class _Note(msgspec.Struct):
@@ -109,6 +114,8 @@ def check_job(job: Job) -> None:
     check_recipe(job.recipe)
     check_source(job.source)
     _check_kind(job.out, "--out ")
+    if job.recipe.trainer:
+        check_suffix(job.out, trainer_of(job.recipe.trainer))
     if job.out.exists() and job.out.samefile(job.source):
         raise UsageError(f"--out {job.out} is the data itself: name another file")
     if not job.out.parent.is_dir():
@@ -159,7 +166,8 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
         raise NotRead(
             none_left(job.source, tally.faults, "could be read"), intake_of(job.source, tally)
         )
-    if nothing := nothing_shifted(job.source, job.recipe, tally):
+    nothing = nothing_shifted(job.source, job.recipe, tally) or _nothing_left(job, tally)
+    if nothing:
         for path in (note, draft):
             path.unlink(missing_ok=True)
         raise NotRead(f"{job.source}: {nothing} Nothing was written", intake_of(job.source, tally))
@@ -167,6 +175,13 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
         tally.as_text = _finish(job, draft)
     note.unlink(missing_ok=True)
     return tally
+
+
+def written_for(job: Job, tally: Tally) -> str:
+    """Says for which trainer a file was written, and how it learns; "" where it is for none."""
+    if not job.recipe.trainer:
+        return ""
+    return said_of(trainer_of(job.recipe.trainer), tally.written, tally.left, tally.lost)
 
 
 def none_left(source: Path, faults: Iterable[tuple[int, str]], what: str) -> str:
@@ -201,6 +216,15 @@ def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
     return text + (f" {unread.missing()}." if unread.unread else "")
 
 
+def _nothing_left(job: Job, tally: Tally) -> str:
+    """Says why a trainer learns nothing of a file."""
+    if tally.written or not job.recipe.trainer:
+        return ""
+    most = Counter(tally.left).most_common(MAX_REASONS)
+    listed = "; ".join(f"{why} ({count:,})" for why, count in most)
+    return f"{trainer_of(job.recipe.trainer).title} can learn none of its turns: {listed}."
+
+
 def intake_of(source: Path, tally: Tally) -> Intake:
     """What was read of a file; rows in which nothing can be shifted count as not understood."""
     place, why = tally.faults[0] if tally.faults else (0, "")
@@ -228,7 +252,7 @@ def _key(job: Job) -> str:
 
 def _in_columns(job: Job) -> bool:
     """Whether the output is to have the columns of the source, with their types."""
-    return job.source.suffix == job.out.suffix == ".parquet"
+    return job.source.suffix == job.out.suffix == ".parquet" and not job.recipe.trainer
 
 
 def _finish(job: Job, draft: Path) -> list[str]:
@@ -428,10 +452,13 @@ def _work(chunk: list[tuple[int, bytes]]) -> list[_Done]:
 
 def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) -> None:
     """Notes what became of a line; `rows` is empty where it stays as it is."""
-    done.same += not rows
-    done.out += [row + b"\n" for row in rows] or [line if line.endswith(b"\n") else line + b"\n"]
+    if rows or made.left:
+        done.out += [row + b"\n" for row in rows]
+    else:
+        done.same += 1
+        done.out.append(line if line.endswith(b"\n") else line + b"\n")
     done.numbered += [draft_line(number, row) for row in rows or [b""]]
-    done.made.append(Made((), made.shifts, made.reasons, made.untried))
+    done.made.append(msgspec.structs.replace(made, rows=()))
     if made.shifts and len(done.examples) < EXAMPLES:
         done.examples.append((number, made.shifts, rows[0].decode()))
 
@@ -455,8 +482,10 @@ def _gather(tally: Tally, chunk: _Done) -> None:
     shifted, skipped, formats = map(Counter, (tally.shifted, tally.skipped, tally.formats))
     formats.update(chunk.formats)
     formats["openai"] += len(chunk.made) - len(chunk.formats)
-    untried = Counter(tally.untried)
+    untried, left, lost = map(Counter, (tally.untried, tally.left, tally.lost))
     for made in chunk.made:
+        left.update(made.left)
+        lost.update(made.lost)
         tally.drawn += bool(made.shifts or made.reasons or made.untried)
         for entry, why in made.reasons.items():
             skipped[f"{entry}: {_plain(why)}"] += 1
@@ -464,7 +493,7 @@ def _gather(tally: Tally, chunk: _Done) -> None:
             untried[made.untried] += 1
         if made.shifts:
             shifted[made.shifts] += 1
-    tally.untried = dict(untried)
+    tally.untried, tally.left, tally.lost = map(dict, (untried, left, lost))
     tally.examples += chunk.examples[: EXAMPLES - len(tally.examples)]
     tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, +formats))
 

@@ -40,6 +40,7 @@ from toolshift.data.augment import (
 )
 from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
 from toolshift.data.formats.openai import THOUGHTS
+from toolshift.data.interface_texts import in_english
 from toolshift.data.prepared import Prepared, prepared
 from toolshift.data.validators import validator_of
 from toolshift.runs.cell import Stack, write_stack
@@ -286,7 +287,7 @@ class Quick:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.plain = not recipe.format and recipe.to in ("", "openai")
+        self.plain = not recipe.format and recipe.to in ("", "openai") and not recipe.trainer
         self._lists: dict[bytes, _List] = {}
         self._shown: dict[tuple[int, int], _Shown | None] = {}
         self._draws: dict[Pick, int] = {}
@@ -313,6 +314,8 @@ class Quick:
     def _line(self, content: bytes) -> tuple[bytes, str]:
         top: dict[str, Any] = _TOP.decode(content)
         if "tools" not in top or "messages" not in top or "tool_choice" in top or COLUMN in top:
+            raise _NotPlain
+        if b'"strict"' in bytes(top["tools"]):  # what may be added to such tools is looked at
             raise _NotPlain
         tools = self._list(bytes(top["tools"]))
         raw = top["messages"]
@@ -380,6 +383,8 @@ class Quick:
             if not listed or b"null" in raw:  # another column may list them; holes of a table
                 raise _NotPlain
             tools = [tool.function for tool in read_tools(listed)]
+            if not in_english(tools):  # what is reworded in them is looked at
+                raise _NotPlain
             schemas = {tool["name"]: tool.get("parameters") for tool in tools}
             checks = {name: validator_of(schema) for name, schema in schemas.items()}
             if len(self._lists) >= MAX_LISTS:

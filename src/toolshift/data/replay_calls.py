@@ -66,6 +66,10 @@ class _Play:
         self._now: list[_Recorded] = []
         self._made: list[_Attempt] = []
         self._missing = ""
+        self._moved: dict[str, str] = {}
+        """What was told in place of tools that failed for good: whoever learns is told once."""
+        self._renewed: dict[Any, Any] = {}
+        """Values that were told in place of others."""
         self._results = [
             message.text for message in conversation.messages if message.role == "tool"
         ]
@@ -87,6 +91,8 @@ class _Play:
         if self._missing:
             raise NotApplicable(f"the shift calls {self._missing}, of which nothing was recorded")
         self._made.append(_Attempt(name, arguments, self._text(result), result, shown))
+        if not result.ok and result.hint is not None and result.hint.kind == "use":
+            self._moved[name] = result.hint.tool
         return show(result), result
 
     def ask(self, slot: str, question: str) -> str:
@@ -186,6 +192,7 @@ class _Play:
     def _made_by(self, tools: tuple[Tool, ...], steps: list[_Recorded]) -> list[_Attempt]:
         """Makes recorded calls by tools that together stand for them."""
         self._now, self._made = steps, []
+        tools = tuple(map(self._known_for, tools))
         given, further = _given(steps, self.true)
         known, left = dict(given), list(tools)
         while left:
@@ -201,6 +208,15 @@ class _Play:
             _check_shared_out(steps[0], self._made)
         return self._made
 
+    def _known_for(self, tool: Tool) -> Tool:
+        """The tool that the conversation has told to take in place of one; else that itself."""
+        met: set[str] = set()
+        while tool.name in self._moved and tool.name not in met:
+            met.add(tool.name)
+            name = self._moved[tool.name]
+            tool = next((one for one in self.live.tools() if one.name == name), tool)
+        return tool
+
     def _feeding(self, tool: Tool, known: Mapping[str, Any]) -> Tool:
         """A tool of the layers that yields what another needs."""
         missing = [param for param in tool.params if param.required and param.fact not in known]
@@ -213,7 +229,9 @@ class _Play:
     def _performed(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
         """Calls a tool and follows what comes back; the facts that this brings."""
         try:
-            data, result = Solver(self, {}, {}).perform(tool, arguments)
+            solver = Solver(self, {}, {})
+            solver.renewed = self._renewed
+            data, result = solver.perform(tool, solver.current(arguments))
         except (Impossible, Untraceable) as reason:
             raise NotApplicable(f"a call cannot be carried: {reason}") from None
         return facts(data, result.fields)

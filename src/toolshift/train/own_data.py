@@ -16,7 +16,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.data.augment import Recipe, digest_of, is_selected
 from toolshift.data.files import each_made, none_left
-from toolshift.train.rows import checked
+from toolshift.train.rows import checked, with_known_roles
 
 TARGET = "openai"
 Watch = Callable[[int, int], None]
@@ -71,11 +71,7 @@ def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnDat
 
 def _trainable(row: dict[str, Any]) -> dict[str, Any]:
     """A row of OpenAI messages as training takes it."""
-    said = row["messages"]
-    if isinstance(said, list):  # else it is JSON in a string
-        roles = {"function": "tool"}  # as older data says it
-        row = {**row, "messages": [{**m, "role": roles.get(m["role"], m["role"])} for m in said]}
-    (made,) = checked([row], "")
+    (made,) = checked([with_known_roles(row)], "")
     return made
 
 

@@ -3,13 +3,15 @@
 A row is `{"messages", "tools", ...}` in the OpenAI format, which fine-tuning APIs and
 `toolshift train sft` read. Arguments stay JSON strings, so that no loader merges the keys of
 different tools. An assistant message with `"weight": 0` is context only. TRL's own trainer takes
-neither weights nor such arguments: `turns_of` makes rows for it.
+neither weights nor such arguments: `rows_for` makes rows for it and for others, `turns_of` turns in
+which tools and calls are written out.
 """
 
 from __future__ import annotations
 
 import codecs
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
@@ -24,10 +26,11 @@ from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.data.augment import converted
-from toolshift.data.conversation import RowFault
+from toolshift.data.conversation import RowFault, portable
 from toolshift.data.formats import FORMATS
 from toolshift.data.parquet import parquet
 from toolshift.data.trace_files import conversation_lines, is_trace
+from toolshift.data.trainers import Fitted, Trainer, fitted
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -60,6 +63,20 @@ def turns_of(rows: Iterable[Row], layout: Layout = "description-first") -> Itera
             if message["role"] == "assistant" and message.get("weight", 1):
                 known = {k: v for k, v in row.items() if k not in ("messages", "tools")}
                 yield {**known, "prompt": spoken[:turn], "completion": [spoken[turn]]}
+
+
+def rows_for(rows: Iterable[Row], trainer: Trainer) -> Fitted:
+    """Rows as another trainer learns them rightly, with the column `shifts` where it has room."""
+    form = FORMATS.find("openai")
+    found: list[dict[str, Any]] = []
+    left, lost = Counter[str](), Counter[str]()
+    for row in rows:
+        made = fitted(form.read(row), trainer)
+        known = {"shifts": row["shifts"]} if trainer.further else {}
+        found += [{**known, **one} for one in made.rows]
+        left.update(made.left)
+        lost.update(made.lost)
+    return Fitted(tuple(found), dict(left), dict(lost))
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
@@ -116,12 +133,27 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return checked(rows, str(path))
 
 
+def with_known_roles(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of OpenAI messages with the roles that training knows; calls are no turns of a role."""
+    said = row["messages"]
+    if not isinstance(said, list):  # it is JSON in a string
+        return row
+    roles = {each.get("role") for each in said if isinstance(each, dict)}
+    if roles & {"tool_call", "tool_response"}:
+        form = FORMATS.find("openai")
+        return {**row, **form.write(portable(form.read(row)), None)}
+    if "function" not in roles:
+        return row
+    older = [{**m, "role": "tool"} if m.get("role") == "function" else m for m in said]
+    return {**row, "messages": older}
+
+
 def _as_messages(row: Any, where: str) -> Any:
     """A row of another format as one of OpenAI messages; what is of none passes."""
     if not isinstance(row, dict) or "completion" in row:
         return row
     if "messages" in row and not FORMATS.find("anthropic").recognises(row):
-        return row
+        return with_known_roles(row)
     form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
     try:
         return row if form is None else converted(row, form, FORMATS.find("openai"))

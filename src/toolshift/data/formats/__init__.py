@@ -45,7 +45,8 @@ READS = {
     "or in JSON in the text of the system or of a user",
     "openai": "`messages` with roles, and `tools`: OpenAI, TRL and Toucan; also `functions` and "
     "`function_call`; either column, or each tool, as JSON in a string; tools in another column "
-    "where `tools` is empty",
+    "where `tools` is empty; calls and results as turns of the roles `tool_call` and "
+    "`tool_response`, as Toucan and other data for ms-swift have them",
     "responses": "`input` with items of OpenAI's Responses, and `tools`; also `output` and "
     "`instructions`",
     "hermes": "ShareGPT turns with `<tools>`, `<tool_call>`, `<tool_response>`",

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from itertools import islice
 from typing import Any
 
 from toolshift.data.conversation import Conversation, Row, RowFault, portable, with_ids
 from toolshift.data.formats.openai import OPENAI
 from toolshift.dialects import DIALECTS
-from toolshift.dialects.form import Dialect, Request
+from toolshift.dialects.form import WIRE, Dialect, Request
 
 
 class DialectRows:
@@ -22,11 +23,12 @@ class DialectRows:
 
     Args:
         name: of the dialect, and of the format.
+        turns: the column of its messages.
         holds: whether a row is of it, by what is in it.
     """
 
-    def __init__(self, name: str, holds: Callable[[Mapping[str, Any]], bool]) -> None:
-        self.name, self._holds = name, holds
+    def __init__(self, name: str, turns: str, holds: Callable[[Mapping[str, Any]], bool]) -> None:
+        self.name, self._turns, self._holds = name, turns, holds
 
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is of this format, by what is in it."""
@@ -41,13 +43,28 @@ class DialectRows:
         if row is None:
             written = OPENAI.write(portable(conversation), None)
             asked = Request(written["messages"], written["tools"])
-            return deepcopy(self._dialect.write({}, asked))  # nothing is shared with other rows
+            out = deepcopy(self._dialect.write({}, asked))  # nothing is shared with other rows
+            return self._weighed(out, written["messages"])
         asked = self._request(row)
         linked = Conversation(conversation.tools, with_ids(conversation.messages))
         written = OPENAI.write(linked, _as_chat(asked))
         choice = written.get("tool_choice")
         request = Request(written["messages"], written["tools"], choice, asked.stream)
-        return deepcopy(self._dialect.write(dict(row), request))
+        return self._weighed(deepcopy(self._dialect.write(dict(row), request)), request.messages)
+
+    def _weighed(self, row: Row, said: list[Any]) -> Row:
+        """A row whose turns say which of them are not learned; dialects have no place for that."""
+        turns = (turn for turn in row[self._turns] if turn.get("role") in _MODEL)
+        for message in said:
+            if message.get("role") != "assistant":
+                continue
+            alone = self._dialect.write({}, Request([message], []))[self._turns]
+            for turn in islice(turns, len(alone)):
+                if message.get(_WEIGHT) == 0:
+                    turn[_WEIGHT] = 0
+                elif turn.get(_WEIGHT) == 0:
+                    del turn[_WEIGHT]
+        return row
 
     @property
     def _dialect(self) -> Dialect:
@@ -61,7 +78,26 @@ class DialectRows:
 
 def _as_chat(asked: Request) -> Row:
     choice = {} if asked.choice is None else {"tool_choice": asked.choice}
-    return {"messages": asked.messages, "tools": asked.tools, **choice}
+    messages = [
+        message if all(map(_learned, _came_in(message))) else {**message, _WEIGHT: 0}
+        for message in asked.messages
+    ]
+    return {"messages": messages, "tools": asked.tools, **choice}
+
+
+_WEIGHT = "weight"
+_MODEL = ("assistant", "model")
+"""The role of the model, as Anthropic and Gemini have it."""
+
+
+def _learned(turn: Mapping[str, Any]) -> bool:
+    return bool(turn.get(_WEIGHT) != 0)
+
+
+def _came_in(message: Mapping[str, Any]) -> list[Any]:
+    """The turns of the row that a message of the assistant was read from."""
+    wire = message.get(WIRE) or {}
+    return [turn for turn in (wire.get("raw"), *(wire.get("contents") or ())) if turn]
 
 
 _CONVERSATION = frozenset(
@@ -102,5 +138,5 @@ def _has_parts(row: Mapping[str, Any]) -> bool:
     )
 
 
-ANTHROPIC_ROWS = DialectRows("anthropic", _has_blocks)
-GEMINI_ROWS = DialectRows("gemini", _has_parts)
+ANTHROPIC_ROWS = DialectRows("anthropic", "messages", _has_blocks)
+GEMINI_ROWS = DialectRows("gemini", "contents", _has_parts)

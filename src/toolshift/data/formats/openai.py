@@ -18,9 +18,11 @@ from toolshift.data.conversation import (
     encoded,
     function_of,
     lists_tools,
+    literal,
     read_tools,
     rewrapped,
     with_ids,
+    written_like,
 )
 
 _ROLES: dict[str, Role] = {
@@ -30,7 +32,11 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
     "function": "tool",
+    "tool_call": "assistant",
+    "tool_response": "tool",
 }
+_CALLING = "tool_call"
+"""The role of a turn that is one call, as JSON in its content: Toucan, and others of ms-swift."""
 
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -67,7 +73,11 @@ class OpenAI:
         said = decoded(row.get("messages"), "messages") if row else []
         tools: Any = [rewrapped(tool, raws) for tool in conversation.tools]
         like = _Like(
-            any(map(_holds_objects, said)), _in_parts(said), _arguments_in(said), _is_old(said)
+            any(map(_holds_objects, said)),
+            _in_parts(said),
+            _arguments_in(said),
+            _is_old(said),
+            next((each["content"] for each in said if each.get("role") == _CALLING), ""),
         )
         messages: Any = [
             _written(each, said[each.source] if row and each.source is not None else {}, like)
@@ -127,6 +137,9 @@ def _message(raw: Any, place: int, tools: ToolList) -> Message:
     role = _ROLES.get(raw["role"])
     if role is None:
         raise RowFault(f"message {place} has the unknown role {raw['role']!r}")
+    if raw["role"] == _CALLING:
+        call = _call(literal(raw.get("content"), f"the call of message {place}"), place, tools)
+        return Message(role, calls=(call,), learned=raw.get("weight") != 0, source=place)
     listed = raw.get("tool_calls") or ()
     if not isinstance(listed, list | tuple):
         raise RowFault(f"message {place}: its tool_calls are no list")
@@ -209,12 +222,14 @@ class _Like(NamedTuple):
         parts: contents are lists of parts, and no texts; a column of a data set holds one kind.
         arguments: of one of its calls, as text.
         old: a call is a `function_call`, and its result is of the role `function`.
+        turn: the first call that is a turn of its own; "" where none is.
     """
 
     objects: bool
     parts: bool
     arguments: str
     old: bool
+    turn: str
 
     def content(self, text: str, before: Any) -> Any:
         """A content of that text in place of another."""
@@ -243,6 +258,8 @@ def _arguments_in(said: list[Any]) -> str:
 
 def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str, Any]:
     out: dict[str, Any] = {**raw, "role": raw.get("role", message.role)}
+    if like.turn and (message.calls or message.role == "tool"):
+        return _as_turn(message, raw, out, like)
     if _text(raw.get("content"), 0) != message.text or not raw:
         out["content"] = like.content(message.text, raw.get("content"))
     if like.old and (message.calls or message.role == "tool"):
@@ -262,6 +279,26 @@ def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str,
     if read:
         out[read] = message.thought
     return out
+
+
+def _as_turn(
+    message: Message, raw: Mapping[str, Any], out: dict[str, Any], like: _Like
+) -> dict[str, Any]:
+    """A call as a turn of the role `tool_call`, or its result."""
+    if message.role == "tool":
+        role = raw.get("role", "tool_response")
+        out |= {"role": role, "content": like.content(message.text, raw.get("content"))}
+    elif len(message.calls) > 1 or message.text:
+        raise RowFault(f"a turn of the role `{_CALLING}` is one call, and no more")
+    else:
+        (call,), before = message.calls, str(raw.get("content") or like.turn)
+        was = literal(before, "a call")
+        said = {"name": call.name, "arguments": call.arguments}
+        if isinstance(was.get("arguments"), str):
+            said["arguments"] = encoded(call.arguments, was["arguments"])
+        same = raw and _call(was, 0, ToolList()) == call
+        out |= {"role": _CALLING, "content": before if same else written_like(said, before)}
+    return out if message.learned else {**out, "weight": 0}
 
 
 def _in_old_words(

@@ -29,6 +29,9 @@ class ResponsesRows:
 
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Whether the input, or the output, is a list of items."""
+        answer = row.get("output")
+        if isinstance(answer, str) and answer and not _are_items(answer):
+            return False  # an answer in words is of no request of this API, and would not be read
         return any(_are_items(row.get(side)) for side in _SIDES)
 
     def read(self, row: Mapping[str, Any]) -> Conversation:

@@ -47,6 +47,34 @@ def json_type(said: str) -> str:
     return TYPES.get(word[1].lower(), "") if word else ""
 
 
+def strict_fault(schema: Any, where: str = "parameters") -> str:
+    """What `strict: true` of OpenAI does not allow in a schema, all the way down; "" for nothing.
+
+    Each object names all of its properties in `required`, and takes no others.
+    """
+    if isinstance(schema, list):
+        return next(filter(None, (strict_fault(one, where) for one in schema)), "")
+    if not isinstance(schema, Mapping):
+        return ""
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping) or schema.get("type") == "object":
+        names = set(properties) if isinstance(properties, Mapping) else set()
+        required = schema.get("required")
+        missing = names - set(required if isinstance(required, list) else ())
+        if missing:
+            return f"{where}: {min(missing)} is not required"
+        if schema.get("additionalProperties") is not False:
+            return f"{where}: it takes further properties"
+    for key, value in schema.items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+            inner = (strict_fault(one, f"{where}.{name}") for name, one in value.items())
+            if fault := next(filter(None, inner), ""):
+                return fault
+        elif key not in _DATA and (fault := strict_fault(value, where)):
+            return fault
+    return ""
+
+
 def as_json_schema(node: Any) -> Any:
     """A schema whose types are words of Python, all the way down, as JSON Schema."""
     if isinstance(node, list):

@@ -1,0 +1,65 @@
+"""Endings in which what was asked for cannot be done, in the languages that are written in."""
+
+from __future__ import annotations
+
+from random import Random
+
+from toolshift.core.shift import NotApplicable
+from toolshift.data.conversation import Conversation
+from toolshift.data.language import ENGLISH, LANGUAGES, language_of
+
+REFUSALS: dict[str, tuple[str, ...]] = {
+    "en": (
+        "I cannot finish this: none of the tools I have can do the last step.",
+        "That last step is not possible here, as no tool on offer does it. I stop at this point.",
+        "There is no tool for what is left to do, so I cannot complete your request.",
+        "I have to stop here. The tool that this would need is not available to me.",
+    ),
+    "de": (
+        "Das kann ich nicht abschließen: Keines meiner Werkzeuge kann den letzten Schritt.",
+        "Für das, was noch zu tun ist, gibt es kein Werkzeug. Ich kann die Anfrage nicht erfüllen.",
+    ),
+    "fr": (
+        "Je ne peux pas terminer : aucun des outils dont je dispose ne permet la dernière étape.",
+        "Il n'y a pas d'outil pour ce qu'il reste à faire ; je ne peux pas aller plus loin.",
+    ),
+    "es": (
+        "No puedo terminarlo: ninguna de las herramientas que tengo permite el último paso.",
+        "No hay ninguna herramienta para lo que falta, así que no puedo completar tu solicitud.",
+    ),
+    "pt": (
+        "Não consigo concluir: nenhuma das ferramentas que tenho permite o último passo.",
+        "Não há ferramenta para o que falta fazer, por isso não posso concluir o pedido.",
+    ),
+    "ru": (
+        "Я не могу это закончить: ни один из доступных инструментов не выполняет последний шаг.",
+        "Для того, что осталось сделать, нет инструмента, поэтому я не могу выполнить запрос.",
+    ),
+    "ar": (
+        "لا يمكنني إتمام ذلك: لا توجد بين الأدوات المتاحة أداة تنفذ الخطوة الأخيرة.",
+        "لا توجد أداة لما تبقى من العمل، لذلك لا أستطيع إكمال طلبك.",
+    ),
+    "zh": (
+        "我无法完成这一请求：现有的工具都不能执行最后一步。",
+        "剩下的步骤没有可用的工具，因此我只能到此为止。",
+    ),
+    "ja": (
+        "これを完了できません。利用できるツールの中に、最後の手順を実行できるものがありません。",
+        "残りの作業に使えるツールがないため、ご依頼を完了できません。",
+    ),
+    "ko": (
+        "이 작업을 끝낼 수 없습니다. 마지막 단계를 수행할 수 있는 도구가 없습니다.",
+        "남은 작업에 쓸 수 있는 도구가 없어서 요청을 완료할 수 없습니다.",
+    ),
+}
+"""By language; a refusal that a native speaker would not write helps nobody, so they are few."""
+
+
+def refusal(conversation: Conversation, rng: Random) -> str:
+    """A refusal in the language of a conversation; not applicable in one that is not known."""
+    talk = [said.text for said in conversation.messages if said.role in ("user", "assistant")]
+    language = language_of(talk, ENGLISH)
+    if not language:
+        known = ", ".join(LANGUAGES.values())
+        raise NotApplicable(f"its language cannot be told to be one that is written in: {known}")
+    return rng.choice(REFUSALS[language])
