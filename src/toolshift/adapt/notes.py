@@ -23,7 +23,7 @@ from toolshift.core.canonical import same
 from toolshift.core.errors import UsageError
 from toolshift.drift.instructions import instructions_in
 from toolshift.drift.lock import Lock
-from toolshift.drift.schemas import Difference, members
+from toolshift.drift.schemas import Difference, Moves, members
 from toolshift.interop.schema import flattened
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 
@@ -122,7 +122,7 @@ def _changed(was: Source, now: Source) -> Iterator[str]:
         return
     olds, news = ({param.name: param for param in source.tool.params} for source in (was, now))
     closed = flattened(now.inputs).get("additionalProperties") is False
-    for one in members("", olds, news, renamed(olds, news), closed):
+    for one in members("", olds, news, Moves(renamed(olds, news)), closed):
         yield from _said(one, one.where in olds)
 
 

@@ -27,7 +27,7 @@ from toolshift.cli.running import new_folder, run_shown
 from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.shift import ask_all, written
 from toolshift.core.command_line import command
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import FitsNoTask, UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
@@ -207,7 +207,7 @@ def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
     )
     try:
         return make_plan(select(chosen)), ""
-    except UsageError as wrong:
+    except FitsNoTask as wrong:
         clean = msgspec.structs.replace(chosen, shifts=("clean",))
         return make_plan(select(clean)), str(wrong)
 

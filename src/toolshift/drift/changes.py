@@ -27,6 +27,7 @@ from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
     Difference,
+    Moves,
     Seen,
     Severity,
     demands,
@@ -195,7 +196,10 @@ def _changes(
         if same(source.raw, target.raw):
             continue
         unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
-        named = list(_differences(source, target, answers.params.get(old, {}), unsure))
+        moves = Moves(
+            answers.params.get(old, {}), answers.values.get(old, {}), unsure, settled=True
+        )
+        named = list(_differences(source, target, moves))
         for one in named or _unnamed(source, target):
             certain = sure and one.sure
             yield ToolChange(
@@ -219,15 +223,13 @@ def _rearranged(answers: Answers) -> Iterator[ToolChange]:
         yield ToolChange("tool_added", "", new, "harmless")
 
 
-def _differences(
-    old: Source, new: Source, moved: Mapping[str, str], doubtful: frozenset[str]
-) -> Iterator[Difference]:
+def _differences(old: Source, new: Source, moves: Moves) -> Iterator[Difference]:
     """The differences between two documents of one tool, apart from its name."""
     yield from text_differences("", old.raw.get("description"), new.raw.get("description"))
     was, now = _inputs(old), _inputs(new)
     seen: Seen = set()
     refuses = now.get("additionalProperties") is False
-    yield from members("", _params(was), _params(now), moved, refuses, doubtful, seen)
+    yield from members("", _params(was), _params(now), moves, refuses, seen)
     if refuses != (was.get("additionalProperties") is False):
         kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
         key = "additionalProperties"

@@ -16,21 +16,29 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake
-from toolshift.core.user import as_said
 from toolshift.drift.calls import BrokenCall
+from toolshift.drift.carried_inputs import (
+    Carriage,
+    no_longer_required,
+    optional,
+    renamed,
+    required,
+    route_of,
+    valued,
+    widened,
+)
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.events import DriftReport, drift_report
 from toolshift.drift.lock import lock_in, lock_side
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.drift.sources import is_stream, read_source
 from toolshift.episode.grade import Grade
-from toolshift.interop.schema import sample, usual
 from toolshift.report.words import verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
@@ -38,7 +46,6 @@ from toolshift.runs.run_folder import Record
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
-from toolshift.shifts.release.mapped_tools import Route, carries
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.release import Release
 from toolshift.shifts.release.resolve import Question, settle
@@ -48,8 +55,6 @@ RELEASE = "release"
 MOST_QUESTIONS = 10
 _ORDER = ("renamed", "params", "values", "fields")
 """Tables of a mapping, what decides most first."""
-
-Carriage = Literal["carried", "asked", "said"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -243,11 +248,6 @@ class _Judge:
         return None
 
 
-def _route(release: Release, change: ToolChange) -> Route | None:
-    routes = release.routes.get(change.new, ())
-    return next((route for route in routes if route.old == change.old), None)
-
-
 def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if change.new in release.finders:
         return "carried", ""
@@ -255,58 +255,14 @@ def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str
 
 
 def _routed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    if _route(release, change) is not None:
+    if route_of(release, change) is not None:
         return "carried", ""
     return "said", "its calls are led to no tool of today"
 
 
-def _optional(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    return "said", "the tool behind it does not know it: it is taken, and has no effect"
-
-
-def _required(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    """A parameter that has to be said now."""
-    params = {p.name: p for p in release.after.sources[change.new].tool.params}
-    route = _route(release, change)
-    name = route.params.get(change.where, change.where) if route else change.where
-    if name not in params:
-        return "said", "it is inside of an argument, and nothing says its value"
-    known = release.answers.given.get(change.new, {}).get(name, usual(params[name].schema))
-    if known is not None:
-        return "carried", ""
-    return "asked", f"what do users say for it? [given.{change.new}] {name} = ..."
-
-
-def _renamed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    route = _route(release, change)
-    if route is not None and change.where in route.params:
-        return "carried", ""
-    return "said", "names inside of an argument are not carried: calls with it fail"
-
-
-def _valued(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    """Another type, or other choices: carried where the tool behind takes what is said now."""
-    route = _route(release, change)
-    if route is None or change.where not in route.params:
-        return "said", "it is inside of an argument, and is not carried"
-    old = {p.name: p for p in release.before.sources[change.old].tool.params}[change.where]
-    new = {p.name: p for p in release.after.sources[change.new].tool.params}
-    schema = new[route.params[change.where]].schema
-    words = {now: was for was, now in route.values.get(change.where, {}).items()}
-    if change.kind == "choice_replaced":
-        lost = [one for one in change.before if one not in words.values()]
-        if lost:
-            return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
-        return "carried", ""
-    example = sample(schema)
-    if carries(example, words, old.schema):
-        return "carried", ""
-    return "said", f"the tool behind it cannot take {as_said(example)[:60]}"
-
-
 def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     """Another form of results: carried where each new value is one that the old tool gives."""
-    route = _route(release, change)
+    route = route_of(release, change)
     moved = set(route.fields.values()) if route else set()
     before, after = release.before.sources[change.old], release.after.sources[change.new]
     gives = {".".join(field.path) for field in before.tool.returns}
@@ -321,15 +277,17 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
 
 _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "tool_added": _nothing_behind,
-    "parameter_added": _optional,
-    "required_parameter_added": _required,
-    "parameter_required": _required,
-    "parameter_renamed": _renamed,
-    "type_changed": _valued,
-    "type_narrowed": _valued,
-    "choice_replaced": _valued,
-    "choices_introduced": _valued,
+    "parameter_added": optional,
+    "required_parameter_added": required,
+    "parameter_required": required,
+    "parameter_renamed": renamed,
+    "type_changed": valued,
+    "type_narrowed": valued,
+    "choice_replaced": valued,
+    "choices_introduced": valued,
     "output_schema_changed": _results,
+    "parameter_optional": no_longer_required,
+    "type_widened": widened,
     "tool_renamed": _routed,
     "tool_merged": _routed,
     "tool_split": _routed,
@@ -349,8 +307,6 @@ _WHY_NOT = {
     "default_added": "the tool behind it keeps the default of today",
     "default_removed": "the tool behind it keeps the default of today",
     "default_changed": "the tool behind it keeps the default of today",
-    "parameter_optional": "the tool behind it asks for it still: a call without it fails",
-    "type_widened": "the tool behind it takes the types of today only",
     "choice_added": "the tool behind it takes the choices of today only",
     "choices_lifted": "the tool behind it takes the choices of today only",
     "limit_loosened": "the tool behind it has the limit of today",

@@ -108,9 +108,9 @@ def _arguments(solver: Solver, tool: Tool, true: Tool, env: Known) -> dict[str, 
             for param in tool.params
             if param.required and param.name not in said
         }
-    words = {} if stand is None or stand.inside else stand.words
+    how = {} if stand is None else stand.restated
     said = {
-        name: _in_words(words.get(param.fact, {}), said[name])
+        name: how[param.fact](said[name]) if param.fact in how else said[name]
         for param in tool.params
         if (name := param.name) in said
     }
@@ -119,11 +119,6 @@ def _arguments(solver: Solver, tool: Tool, true: Tool, env: Known) -> dict[str, 
         name: next(fitted(value, schemas[name]), value) if name in schemas else value
         for name, value in said.items()
     }
-
-
-def _in_words(words: Mapping[str, str], value: Any) -> Any:
-    """A choice as the shown tool calls it."""
-    return words.get(value, value) if isinstance(value, str) else value
 
 
 def _in_its_place(
