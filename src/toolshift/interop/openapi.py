@@ -12,7 +12,15 @@ from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.normal import modern
 from toolshift.interop.references import with_files
-from toolshift.interop.schema import flattened, inlined, look_up, properties_of
+from toolshift.interop.schema import (
+    flattened,
+    inlined,
+    look_up,
+    properties_of,
+    renamed,
+    tag_of,
+    tag_values,
+)
 from toolshift.interop.swagger import as_openapi_3
 
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -142,6 +150,7 @@ def _operation(
     places: dict[str, tuple[str, str]] = {}
     properties: dict[str, Any] = {}
     required: list[str] = []
+    conditions: list[dict[str, Any]] = []
 
     def add(key: str, place: str, schema: Any, told: Any, needed: bool) -> None:
         own = key if key not in properties else f"{place}_{key}"
@@ -157,20 +166,120 @@ def _operation(
     body = _resolved(said.get("requestBody"), document)
     schema, place = _body(body)
     if schema is not None:
-        declared, needs = properties_of(inlined(schema, document))
-        for key, inner in declared.items():
-            add(key, place, inner, None, key in needs)
-        if not declared and place == BODY:
+        laid = laid_open(schema if isinstance(schema, Mapping) else {}, document)
+        for key, inner in laid.properties.items():
+            add(key, place, inner, None, key in laid.required)
+        if not laid.properties and place == BODY:
             add(BODY, "whole", schema, None, bool(body.get("required")))
+        shown_as = {key: own for own, (where, key) in places.items() if where == place}
+        conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
     told = "\n".join(str(text) for key in ("summary", "description") if (text := said.get(key)))
     shown: dict[str, Any] = {
         "name": name,
         "description": told,
-        "inputSchema": {"type": "object", "properties": properties, "required": required},
+        "inputSchema": {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            **({"anyOf": conditions} if conditions else {}),
+        },
         "annotations": {"readOnlyHint": method == "get"},
     }
     outputs = _outputs(said.get("responses"), document)
     return Operation(method, path, places, {**shown, "outputSchema": outputs} if outputs else shown)
+
+
+@dataclass(frozen=True)
+class LaidOpen:
+    """The members of a body, over all of its alternatives.
+
+    Attributes:
+        properties: by name; none where the body is no object in each of them.
+        required: those that every alternative has.
+        conditions: what each alternative asks, a schema of the members as a whole.
+    """
+
+    properties: Mapping[str, Any]
+    required: frozenset[str]
+    conditions: tuple[dict[str, Any], ...] = ()
+
+
+def laid_open(schema: Mapping[str, Any], document: Mapping[str, Any]) -> LaidOpen:
+    """The members of a body.
+
+    A body with alternatives (`oneOf`, `anyOf`) that are objects has the members of all of them.
+    What tells them apart is a choice, and what one alternative requires is said as a condition.
+    """
+    flat = flattened(schema, document)
+    own, needs = properties_of(inlined(schema, document))
+    parts = _alternatives(flat, document)
+    if parts is None or (not own and not all(part.get("properties") for part, _ in parts)):
+        return LaidOpen(own, needs)
+    tag = tag_of(flat)
+    found: dict[str, list[Any]] = {name: [inner] for name, inner in own.items()}
+    conditions, every = [], []
+    for part, values in parts:
+        known, asks = properties_of(inlined(part, document))
+        if tag in known and values and len(_choices(known[tag])) != 1:
+            known[tag] = {**known[tag], "enum": values}
+            asks |= {tag}
+        for name, inner in known.items():
+            found.setdefault(name, []).append(inner)
+        tags = {
+            name: {"enum": c} for name, inner in known.items() if len(c := _choices(inner)) == 1
+        }
+        conditions.append(
+            {**({"properties": tags} if tags else {}), "required": sorted({*asks, *tags} - needs)}
+        )
+        every.append(frozenset((*asks, *tags)))
+    shared = frozenset.intersection(*every) if every else frozenset()
+    told = [one for one in conditions if one.get("properties") or one["required"]]
+    telling = tuple(told) if len(told) == len(conditions) else ()
+    properties = {name: _any_of(several) for name, several in found.items()}
+    return LaidOpen(properties, needs | (shared & properties.keys()), telling)
+
+
+def _alternatives(
+    flat: Mapping[str, Any], document: Mapping[str, Any]
+) -> list[tuple[Mapping[str, Any], list[str]]] | None:
+    """The alternatives of a schema, with the values that a discriminator has for them; None where
+    one of them is no object.
+    """
+    found: list[tuple[Mapping[str, Any], list[str]]] = []
+    for key in ("oneOf", "anyOf"):
+        for raw in flat.get(key) or () if isinstance(flat.get(key), list) else ():
+            part = flattened(raw, document) if isinstance(raw, Mapping) else {}
+            inner = _alternatives(part, document) if not part.get("properties") else []
+            if inner:
+                found += inner
+            elif isinstance(part.get("properties"), Mapping) or (
+                isinstance(part.get("required"), list) and "type" not in part
+            ):
+                found.append((part, tag_values(flat, raw) if tag_of(flat) else []))
+            else:
+                return None
+    return found
+
+
+def _choices(schema: Any) -> list[Any]:
+    """The values that a schema lists; none where it leaves others open."""
+    if not isinstance(schema, Mapping):
+        return []
+    listed = schema.get("enum")
+    return [schema["const"]] if "const" in schema else listed if isinstance(listed, list) else []
+
+
+def _any_of(several: list[Any]) -> Any:
+    """One schema for what several alternatives have under one name."""
+    different = [one for n, one in enumerate(several) if one not in several[:n]]
+    if len(different) == 1:
+        return different[0]
+    listed = [_choices(one) for one in different]
+    if all(listed):
+        values = [value for choices in listed for value in choices]
+        first = {key: value for key, value in different[0].items() if key != "const"}
+        return {**first, "enum": list(dict.fromkeys(values))}
+    return {"anyOf": different}
 
 
 def _parameters(

@@ -53,7 +53,17 @@ class Form:
     places: Mapping[str, Node]
 
     def whole(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A node; what it leads back to where it is one of a circle."""
+        """A node with its alternatives; what they lead back to where they are of a circle."""
+        node = self._found(node)
+        for key in ("anyOf", "oneOf"):
+            parts = node.get(key, ())
+            if any(isinstance(part, Node) and part.cut for part in parts):
+                whole = Node({**node, key: [self._found(part) for part in parts]})
+                whole.place = getattr(node, "place", "")
+                node = whole
+        return node
+
+    def _found(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.places.get(node.place, node) if isinstance(node, Node) and node.cut else node
 
 
