@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import msgspec
 
 from toolshift.cli.group import Group
 from toolshift.cli.options import AsJson, say_unread
@@ -28,7 +30,7 @@ from toolshift.shifts.release.file import (
 )
 from toolshift.shifts.release.inputs import Side, read_side
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
-from toolshift.shifts.release.resolve import Settled, answered, settle
+from toolshift.shifts.release.resolve import Question, Settled, answered, settle
 
 MAX_ROWS = 60
 
@@ -166,6 +168,21 @@ def ask_all(before: Side, after: Side, given: Answers, settled: Settled) -> Sett
         given = answered(given, question, "" if answer == "-" else answer)
         settled = settle(before, after, given)
     return settled
+
+
+def ask_values(given: Answers, questions: Iterable[Question]) -> Answers:
+    """Asks on the terminal what users say for parameters that are required now."""
+    for question in questions:
+        _, tool, name = question.path
+        say(f"\n{tool} requires {name} now, and no task speaks of it.")
+        answer = click.prompt("What do users say for it? (- to leave it open)", default="-")
+        if answer != "-":
+            try:
+                value = msgspec.json.decode(answer)
+            except msgspec.DecodeError:
+                value = answer
+            given = answered(given, question, value)
+    return given
 
 
 def _open(settled: Settled, file: Path, implied: bool) -> str:

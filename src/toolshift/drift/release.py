@@ -25,6 +25,7 @@ from toolshift.core.intake import Intake
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.carried_inputs import (
     Carriage,
+    new_path,
     no_longer_required,
     optional,
     renamed,
@@ -46,14 +47,14 @@ from toolshift.runs.run_folder import Record
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
-from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.release import Release
-from toolshift.shifts.release.resolve import Question, settle
+from toolshift.shifts.release.resolve import Question, answered, settle
 from toolshift.worlds.registry import find_world
 
 RELEASE = "release"
 MOST_QUESTIONS = 10
-_ORDER = ("renamed", "params", "values", "fields")
+_ORDER = ("renamed", "params", "values", "fields", "given")
 """Tables of a mapping, what decides most first."""
 
 
@@ -192,6 +193,8 @@ def read_release(before: Side, after: Side, given: Answers) -> Settling:
         for event in report.events
         if event.severity == severity
     ]
+    values, rows = _values_asked(judge.release, rows, MOST_QUESTIONS - len(asked))
+    asked = [*asked, *values]
     unread = (*before.unread, *after.unread)
     asks = tuple(
         {"of": ".".join(one.path), "likeliest": one.guess, "likeness": one.likeness}
@@ -200,7 +203,27 @@ def read_release(before: Side, after: Side, given: Answers) -> Settling:
     reading = Reading(
         before.origin, after.origin, tuple(rows), asks, dict(report.broken), unread=unread
     )
-    return Settling(reading, shift, report, tuple(asked), settled.answers)
+    draft = settled.answers
+    for one in values:
+        draft = answered(draft, one, UNDECIDED)
+    return Settling(reading, shift, report, tuple(asked), draft)
+
+
+def _values_asked(release: Release, rows: list[Row], left: int) -> tuple[list[Question], list[Row]]:
+    """The questions for what users say, as far as some are left, and the rows as they are then."""
+    found: dict[tuple[str, ...], Question] = {}
+    told = []
+    for row in rows:
+        change = row.change
+        if row.carriage == "asked" and change is not None and _CHECKS.get(change.kind) is required:
+            path = ("given", change.new, new_path(release, change))
+            if path not in found and len(found) >= left:
+                note = f"{row.note}, one of too many questions"
+                row = msgspec.structs.replace(row, carriage="said", note=note)  # noqa: PLW2901
+            else:
+                found.setdefault(path, Question(path, "", 0.0, ()))
+        told.append(row)
+    return list(found.values()), told
 
 
 def _rank(question: Question) -> tuple[int, float]:

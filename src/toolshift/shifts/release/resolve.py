@@ -48,6 +48,8 @@ class Question:
     @property
     def note(self) -> str:
         """What to say beside the entry."""
+        if self.path[0] == "given":
+            return "what do users say for it?"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
 
 
@@ -115,6 +117,11 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
 def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
     """Settles the mapping between two lists of tools; see `settle`."""
     check_answers(given, before, after)
+    stated = {
+        tool: {name: value for name, value in table.items() if value != UNDECIDED}
+        for tool, table in given.given.items()
+    }
+    given = msgspec.structs.replace(given, given={k: v for k, v in stated.items() if v})
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     split = proposed_splits(before, after, given)
@@ -347,7 +354,7 @@ def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
             raise UsageError(f"the mapping: {unknown(f'parameter of {tool}', name, known)}")
 
 
-def answered(given: Answers, question: Question, answer: str) -> Answers:
+def answered(given: Answers, question: Question, answer: Any) -> Answers:
     """The answers with one more."""
     raw = msgspec.to_builtins(given)
     table = raw
