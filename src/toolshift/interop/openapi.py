@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.normal import modern
+from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
 from toolshift.interop.schema import (
     flattened,
@@ -33,13 +34,14 @@ _DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
-    or "parts" where it is sent as multipart), and its name there.
+    or "parts" where it is sent as multipart), and its name there. `styles` says how it is written.
     """
 
     method: str
     path: str
     places: Mapping[str, tuple[str, str]]
     shown: dict[str, Any]
+    styles: Mapping[str, Style] = field(default_factory=dict)
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
@@ -152,23 +154,32 @@ def _operation(
     required: list[str] = []
     conditions: list[dict[str, Any]] = []
 
-    def add(key: str, place: str, schema: Any, told: Any, needed: bool) -> None:
+    styles: dict[str, Style] = {}
+
+    def add(
+        key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
+    ) -> None:
         own = key if key not in properties else f"{place}_{key}"
         schema = dict(inlined(schema if isinstance(schema, Mapping) else {}, document))
         properties[own] = {**schema, "description": str(told)} if told else schema
         places[own] = (place, key)
+        if style is not None:
+            styles[own] = style
         if needed:
             required.append(own)
 
     for param in _parameters(item, said, document):
         needed = bool(param.get("required")) or param["in"] == "path"
-        add(param["name"], param["in"], param.get("schema"), param.get("description"), needed)
+        style, told = style_of(param, param["in"]), param.get("description")
+        add(param["name"], param["in"], _schema_of(param), told, needed, style)
     body = _resolved(said.get("requestBody"), document)
     schema, place = _body(body)
     if schema is not None:
+        encoded = _encoding(body)
         laid = laid_open(schema if isinstance(schema, Mapping) else {}, document)
         for key, inner in laid.properties.items():
-            add(key, place, inner, None, key in laid.required)
+            style = style_of(encoded.get(key, {}), place) if place == FORM else None
+            add(key, place, inner, None, key in laid.required, style)
         if not laid.properties and place == BODY:
             add(BODY, "whole", schema, None, bool(body.get("required")))
         shown_as = {key: own for own, (where, key) in places.items() if where == place}
@@ -186,7 +197,26 @@ def _operation(
         "annotations": {"readOnlyHint": method == "get"},
     }
     outputs = _outputs(said.get("responses"), document)
-    return Operation(method, path, places, {**shown, "outputSchema": outputs} if outputs else shown)
+    shown |= {"outputSchema": outputs} if outputs else {}
+    return Operation(method, path, places, shown, styles)
+
+
+def _schema_of(param: Mapping[str, Any]) -> Any:
+    """The schema of a parameter; that of its `content` where it has one."""
+    content = param.get("content")
+    media = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
+    return param.get("schema", media.get("schema") if isinstance(media, Mapping) else None)
+
+
+def _encoding(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How the fields of a form are written."""
+    content = body.get("content")
+    for kind, media in content.items() if isinstance(content, Mapping) else ():
+        if _FORMS.get(str(kind).partition(";")[0].strip()) == FORM and isinstance(media, Mapping):
+            found = media.get("encoding")
+            listed = found.items() if isinstance(found, Mapping) else ()
+            return {key: one for key, one in listed if isinstance(one, Mapping)}
+    return {}
 
 
 @dataclass(frozen=True)

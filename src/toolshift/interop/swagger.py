@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolshift.interop.parameter_styles import style_of_2_0
+
 _FORM = "application/x-www-form-urlencoded"
 _OF_A_PARAM = ("name", "in", "description", "required", "deprecated")
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -93,7 +95,7 @@ def _param(param: Mapping[str, Any]) -> dict[str, Any]:
         return dict(param)
     kept = {key: value for key, value in param.items() if key in _OF_A_PARAM}
     inner = {k: v for k, v in param.items() if k not in (*_OF_A_PARAM, "collectionFormat")}
-    return {**kept, "schema": inner}
+    return {**kept, **style_of_2_0(param), "schema": inner}
 
 
 def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:
