@@ -300,3 +300,62 @@ def test_what_one_alternative_requires_is_asked_and_carried(toolshift: Run, shop
     (shop / "change.mapping.toml").write_text('[given.ticket_action]\nto = "desk-2"\n')
     found = read(toolshift, "--out", "second")
     assert ends(found)["create"] == "passed", found["left_out"]
+
+
+# -- documents -------------------------------------------------------------------------------------
+
+
+def service(*places: str, **more: Any) -> dict[str, Any]:
+    """A document in the shape of a repository service: where each parameter of one tool stands."""
+    params = [
+        {"name": name, "in": place, "required": place == "path", "schema": TEXT}
+        for name, place in (one.split("@") for one in places)
+        if place != "body"
+    ]
+    body = {one.removesuffix("@body"): TEXT for one in places if one.endswith("@body")}
+    content = {"application/json": {"schema": {"type": "object", "properties": body}}}
+    operation = {"operationId": "update", "parameters": params, **more}
+    operation |= {"requestBody": {"content": content}} if body else {}
+    address = "/repos" + "".join(f"/{{{p['name']}}}" for p in params if p["in"] == "path")
+    schemes = {"token": {"type": "http", "scheme": "bearer"}, "key": KEY, "other": KEY}
+    paths = {address: {"put": operation}}
+    return {"openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": schemes}}
+
+
+KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
+
+
+def between(toolshift: Run, old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, ...]]:
+    for name, each in (("old.json", old), ("new.json", new)):
+        Path(name).write_text(json.dumps(each))
+    _, said, wrong = toolshift("change", "old.json", "new.json", "--json")
+    assert said, wrong
+    rows = json.loads(said)["rows"]
+    return [(r["change"]["kind"], r["change"]["where"], r["carriage"]) for r in rows]
+
+
+@pytest.mark.parametrize("places", [("query", "header"), ("query", "body"), ("header", "body")])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_parameter_that_moves_is_said_by_the_same_name(
+    toolshift: Run, shop: Path, places: tuple[str, str], back: bool
+) -> None:
+    one, other = reversed(places) if back else places
+    first, second = (service("owner@path", f"branch@{place}") for place in (one, other))
+    assert between(toolshift, first, second) == []
+
+
+def test_a_name_in_two_places_is_two_parameters(toolshift: Run, shop: Path) -> None:
+    both = service("id@path", "id@query", "id@body")
+    Path("api.json").write_text(json.dumps(both))
+    assert toolshift("lock", "api.json", "--out", "api.lock")[0] == 0
+    assert all(name in Path("api.lock").read_text() for name in ('"query_id"', '"body_id"'))
+    assert between(toolshift, both, both) == []
+
+
+def test_another_login_is_said_and_another_name_of_it_is_none(toolshift: Run, shop: Path) -> None:
+    old = service("owner@path", security=[{"key": []}])
+    same = service("owner@path", security=[{"other": []}])
+    assert between(toolshift, old, same) == []
+    new = service("owner@path", security=[{"token": []}])
+    assert between(toolshift, old, new) == [("auth_changed", "", "said")]
+    assert between(toolshift, service("owner@path"), new) == [("auth_changed", "", "said")]

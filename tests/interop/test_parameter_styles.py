@@ -25,7 +25,7 @@ COLOR = {"R": 100, "G": 200}
         ({"style": "spaceDelimited"}, ["blue", "black"], [("color", "blue black")]),
         ({"style": "pipeDelimited"}, ["blue", "black"], [("color", "blue|black")]),
         ({"style": "deepObject"}, COLOR, [("color[R]", "100"), ("color[G]", "200")]),
-        ({"style": "deepObject"}, {"a": {"b": [1, 2]}}, [("color[a][b]", "1"), ("color[a][b]", "2")]),
+        ({"style": "deepObject"}, {"a": {"b": [1, 2]}}, [("color[a][b]", s) for s in ("1", "2")]),
         ({"content": {"application/json": {}}}, COLOR, [("color", '{"R":100,"G":200}')]),
     ],
 )  # fmt: skip

@@ -81,6 +81,7 @@ KINDS: Mapping[str, str] = {
     "output_schema_changed": "another form of the results",
     "output_schema_removed": "the form of the results is declared no more",
     "title_changed": "another title",
+    "auth_changed": "a tool wants another login",
     "other_changed": "something else that a server says of a tool",
 }
 """Every kind of change, with its meaning."""

@@ -193,6 +193,7 @@ def read_release(before: Side, after: Side, given: Answers) -> Settling:
         for event in report.events
         if event.severity == severity
     ]
+    rows += _logins(judge.release)
     values, rows = _values_asked(judge.release, rows, MOST_QUESTIONS - len(asked))
     asked = [*asked, *values]
     unread = (*before.unread, *after.unread)
@@ -207,6 +208,22 @@ def read_release(before: Side, after: Side, given: Answers) -> Settling:
     for one in values:
         draft = answered(draft, one, UNDECIDED)
     return Settling(reading, shift, report, tuple(asked), draft)
+
+
+def _logins(release: Release) -> Iterator[Row]:
+    """Another login than a document says it wants today; agents do not see it."""
+    before, after = release.old.auth, release.new.auth
+    if before is None or after is None:
+        return
+    for new, routes in release.routes.items():
+        for old in dict.fromkeys(route.old for route in routes):
+            was, now = before.get(old, ""), after.get(new, "")
+            if was != now:
+                change = ToolChange(
+                    "auth_changed", old, new, "maybe", "", was or "none", now or "none"
+                )
+                why = "the login is that of the program which makes the calls, not of the agent"
+                yield Row("maybe", change.sentence, change, "said", why)
 
 
 def _values_asked(release: Release, rows: list[Row], left: int) -> tuple[list[Question], list[Row]]:
@@ -445,6 +462,7 @@ def _met(
         ]
     tasks = list(dict.fromkeys(tasks))
     tested = any(each[task].tested for each in outcomes.values() for task in tasks if task in each)
+    tested = tested and not (change and change.kind == "auth_changed")
     if tested or row.severity == "harmless":
         why, cure = "", ""
         if tested and row.carriage == "asked":
@@ -462,6 +480,8 @@ def _why(
     has_world: bool,
 ) -> tuple[str, str]:
     """Why a change was not tested, and what would test it."""
+    if row.change and row.change.kind == "auth_changed":
+        return "calls go to the tools of today", "`headers:` of tasks.yaml, with the new server"
     if not has_world:
         return "no tasks are given", "--world tasks.yaml --agent mymodule:my_agent"
     if not tasks:

@@ -34,7 +34,8 @@ _DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
-    or "parts" where it is sent as multipart), and its name there. `styles` says how it is written.
+    or "parts" where it is sent as multipart), and its name there. `styles` says how it is written,
+    `auth` which login it wants, in words; "" for none.
     """
 
     method: str
@@ -42,6 +43,7 @@ class Operation:
     places: Mapping[str, tuple[str, str]]
     shown: dict[str, Any]
     styles: Mapping[str, Style] = field(default_factory=dict)
+    auth: str = ""
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
@@ -198,7 +200,29 @@ def _operation(
     }
     outputs = _outputs(said.get("responses"), document)
     shown |= {"outputSchema": outputs} if outputs else {}
-    return Operation(method, path, places, shown, styles)
+    return Operation(method, path, places, shown, styles, _login_of(said, document))
+
+
+def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """Which login an operation wants, whatever its document calls it."""
+    wanted = said.get("security", document.get("security"))
+    components = document.get("components")
+    known = components.get("securitySchemes") if isinstance(components, Mapping) else None
+    known = known if isinstance(known, Mapping) else {}
+    ways = []
+    for way in wanted if isinstance(wanted, list) else ():
+        parts = [
+            _scheme(_resolved(known.get(name), document), scopes)
+            for name, scopes in (way.items() if isinstance(way, Mapping) else ())
+        ]
+        ways.append(" and ".join(sorted(parts)) or "none")
+    return " or ".join(sorted(ways)) if set(ways) != {"none"} else ""
+
+
+def _scheme(scheme: Mapping[str, Any], scopes: Any) -> str:
+    words = [str(scheme[key]) for key in ("type", "scheme", "in", "name") if key in scheme]
+    asked = sorted(map(str, scopes)) if isinstance(scopes, list) else []
+    return " ".join([*words, *([f"({', '.join(asked)})"] if asked else [])]) or "a login"
 
 
 def _schema_of(param: Mapping[str, Any]) -> Any:

@@ -32,8 +32,13 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
         "info": given.get("info") or {},
         "servers": [{"url": address + str(given.get("basePath") or "")}],
         "paths": paths,
+        **({"security": given["security"]} if "security" in given else {}),
         "components": {
             "schemas": given.get("definitions") or {},
+            "securitySchemes": {
+                name: _scheme(one)
+                for name, one in _mapping(given.get("securityDefinitions")).items()
+            },
             "parameters": {
                 name: _param(param)
                 for name, param in shared.items()
@@ -46,6 +51,13 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
     }
     moved: dict[str, Any] = _moved(made)
     return moved
+
+
+def _scheme(scheme: Any) -> Any:
+    """A login in the words of 3.0."""
+    if _mapping(scheme).get("type") != "basic":
+        return scheme
+    return {**{k: v for k, v in scheme.items() if k != "type"}, "type": "http", "scheme": "basic"}
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
