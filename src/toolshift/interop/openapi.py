@@ -180,8 +180,8 @@ def _operation(
         encoded = _encoding(body)
         laid = laid_open(schema if isinstance(schema, Mapping) else {}, document)
         for key, inner in laid.properties.items():
-            style = style_of(encoded.get(key, {}), place) if place == FORM else None
-            add(key, place, inner, None, key in laid.required, style)
+            how = style_of(encoded.get(key, {}), place) if place == FORM else None
+            add(key, place, inner, None, key in laid.required, how)
         if not laid.properties and place == BODY:
             add(BODY, "whole", schema, None, bool(body.get("required")))
         shown_as = {key: own for own, (where, key) in places.items() if where == place}
@@ -228,7 +228,7 @@ def _scheme(scheme: Mapping[str, Any], scopes: Any) -> str:
 def _schema_of(param: Mapping[str, Any]) -> Any:
     """The schema of a parameter; that of its `content` where it has one."""
     content = param.get("content")
-    media = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
+    media: Any = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
     return param.get("schema", media.get("schema") if isinstance(media, Mapping) else None)
 
 
