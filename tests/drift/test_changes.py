@@ -93,8 +93,11 @@ def test_merged_tools_and_split_ones_are_the_same_read_backwards() -> None:
         for one in ("list", "open", "close")
     }
     assert {(c.kind, c.old, c.new, c.where, c.before) for c in split} == {
-        ("tool_split", "window_tabs", f"window_tab_{one}", "action", one)
-        for one in ("list", "open", "close")
+        ("parameter_required", "window_tabs", "window_tab_open", "url", False),
+        *(
+            ("tool_split", "window_tabs", f"window_tab_{one}", "action", one)
+            for one in ("list", "open", "close")
+        ),
     }
     assert worst_severity(merged) == worst_severity(split) == "breaking"
 

@@ -163,9 +163,9 @@ def test_alternatives_are_compared_by_what_tells_them_apart() -> None:
     (one,) = changes_between(tool(rules("name")), tool(rules("full_name")))
     assert (one.kind, one.where, one.severity) == ("parameter_renamed", "rule.name", "breaking")
     (more,) = changes_between(tool(rules("name")), tool(rules("name", third=True)))
-    assert (more.kind, more.after, more.severity) == ("type_widened", ["kind=not"], "harmless")
+    assert (more.kind, more.after, more.severity) == ("choice_added", ["not"], "harmless")
     (less,) = changes_between(tool(rules("name", third=True)), tool(rules("name")))
-    assert (less.kind, less.before, less.severity) == ("type_narrowed", ["kind=not"], "breaking")
+    assert (less.kind, less.before, less.where) == ("choice_removed", ["not"], "rule.kind")
 
 
 # -- the same demand -------------------------------------------------------------------------------

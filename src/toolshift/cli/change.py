@@ -25,9 +25,9 @@ from toolshift.cli.options import (
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.shift import ask_all, written
+from toolshift.cli.shift import ask_all, ask_values, written
 from toolshift.core.command_line import command
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import FitsNoTask, UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
@@ -44,6 +44,7 @@ from toolshift.drift.release import (
 from toolshift.drift.release_text import (
     carriage_in_words,
     ends_in_words,
+    question_in_words,
     release_junit,
     release_markdown,
 )
@@ -167,9 +168,13 @@ def _answered(
     if not settling.open:
         return settling
     if sys.stdin.isatty() and not options.as_json:
-        answers = ask_all(before, after, given, Settled(settling.draft, settling.open))
-        _save(options.mapping, written(answers))
-        return read_release(before, after, answers.answers)
+        became = tuple(one for one in settling.open if one.path[0] != "given")
+        answers = ask_all(before, after, given, Settled(settling.draft, became)).answers
+        settling = read_release(before, after, answers)
+        answers = ask_values(answers, settling.open)
+        settling = read_release(before, after, answers)
+        _save(options.mapping, written(Settled(settling.draft, settling.open)))
+        return settling
     if not options.mapping.exists():
         _save(options.mapping, written(Settled(settling.draft, settling.open)))
     return settling
@@ -208,7 +213,7 @@ def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
     )
     try:
         return make_plan(select(chosen)), ""
-    except UsageError as wrong:
+    except FitsNoTask as wrong:
         clean = msgspec.structs.replace(chosen, shifts=("clean",))
         return make_plan(select(clean)), str(wrong)
 
@@ -287,7 +292,7 @@ def _print_questions(reading: Reading, options: ChangeOptions) -> None:
     if reading.questions:
         say(f"\nAsked, in {options.mapping} (until then the likeliest is taken):")
     for one in reading.questions:
-        say(f"  {one['of']}: perhaps {one['likeliest']} (likeness {one['likeness']:.2f})")
+        say(f"  {question_in_words(one)}")
 
 
 def _print_untested(rows: Iterable[Row]) -> None:

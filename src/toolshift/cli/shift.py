@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import msgspec
 
 from toolshift.cli.group import Group
 from toolshift.cli.options import AsJson, say_unread
@@ -180,6 +182,21 @@ _WHAT = {
 def _asked(question: Question) -> str:
     of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
     return _WHAT[question.path[0]].format(question.path[-1], of)
+
+
+def ask_values(given: Answers, questions: Iterable[Question]) -> Answers:
+    """Asks on the terminal what users say for parameters that are required now."""
+    for question in questions:
+        _, tool, name = question.path
+        say(f"\n{tool} requires {name} now, and no task speaks of it.")
+        answer = click.prompt("What do users say for it? (- to leave it open)", default="-")
+        if answer != "-":
+            try:
+                value = msgspec.json.decode(answer)
+            except msgspec.DecodeError:
+                value = answer
+            given = answered(given, question, value)
+    return given
 
 
 def _open(settled: Settled, file: Path, implied: bool) -> str:

@@ -56,6 +56,10 @@ class MissingPlugin(UsageError):
         self.plugins = plugins
 
 
+class FitsNoTask(UsageError):
+    """A shift can be applied to none of the tasks that were chosen."""
+
+
 class WorldFault(UsageError):
     """The code of a world failed. Its author has to fix it; no agent is to blame."""
 

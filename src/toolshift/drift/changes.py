@@ -29,6 +29,7 @@ from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
     Difference,
+    Moves,
     Seen,
     Severity,
     demands,
@@ -37,6 +38,7 @@ from toolshift.drift.schemas import (
     text_differences,
 )
 from toolshift.interop.normal import Node, normal
+from toolshift.interop.parts import tagged
 from toolshift.interop.schema import inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
@@ -81,6 +83,7 @@ KINDS: Mapping[str, str] = {
     "output_schema_changed": "another form of the results",
     "output_schema_removed": "the form of the results is declared no more",
     "title_changed": "another title",
+    "auth_changed": "a tool wants another login",
     "other_changed": "something else that a server says of a tool",
 }
 """Every kind of change, with its meaning."""
@@ -211,6 +214,7 @@ def _changes(
     several |= set(answers.split)
     for old, new in pairs_of(answers, before, after):
         if old in several:
+            yield from _of_several(answers, before.sources[old], after.sources[new])
             continue
         reading = found.hypotheses.get((old, new))
         sure = reading is None or reading.standing == "certain"
@@ -221,11 +225,37 @@ def _changes(
         if same(source.raw, target.raw):
             continue
         unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
-        named = list(_differences(source, target, answers.params.get(old, {}), unsure))
+        moves = Moves(
+            answers.params.get(old, {}), answers.values.get(old, {}), unsure, settled=True
+        )
+        named = list(_differences(source, target, moves))
         for one in named or _unnamed(source, target):
             certain = sure and one.sure
             yield ToolChange(
                 one.kind, old, new, one.severity, one.where, one.before, one.after, certain
+            )
+
+
+_OF_SEVERAL = ("parameter_renamed", "parameter_required", "required_parameter_added")
+
+
+def _of_several(answers: Answers, old: Source, new: Source) -> Iterator[ToolChange]:
+    """What calls of a merged or split tool have to say otherwise, beside what says which it is."""
+    name, other = old.tool.name, new.tool.name
+    merged, split = answers.merged.get(other), answers.split.get(name)
+    if merged and merged.arguments:  # what a dispatcher is handed is not said in its list
+        return
+    which = {one.by for one in (merged, split) if one}
+    moves = Moves(answers.params.get(name, {}), answers.values.get(name, {}), settled=True)
+    said = (
+        next(({merged.by: v} for v, tool in merged.tools.items() if tool == name), {})
+        if merged
+        else {}
+    )
+    for one in _differences(old, new, moves, said):
+        if one.kind in _OF_SEVERAL and one.where not in which:
+            yield ToolChange(
+                one.kind, name, other, one.severity, one.where, one.before, one.after, one.sure
             )
 
 
@@ -255,21 +285,26 @@ def _rearranged(found: Judged) -> Iterator[ToolChange]:
 
 
 def _differences(
-    old: Source, new: Source, moved: Mapping[str, str], doubtful: frozenset[str]
+    old: Source, new: Source, moves: Moves, said: Mapping[str, str] | None = None
 ) -> Iterator[Difference]:
     """The differences between two documents of one tool, apart from its name."""
     yield from text_differences("", old.raw.get("description"), new.raw.get("description"))
     was, now = _inputs(old), _inputs(new)
     seen: Seen = set()
     refuses = now.get("additionalProperties") is False
-    yield from members("", _params(was), _params(now), moved, refuses, doubtful, seen)
+    found = list(members("", _params(was), _params(now), moves, refuses, seen))
+    alternatives = list(_of_alternatives(was, now, moves, said or {}))
+    told = {one.where for one in alternatives}
+    yield from (one for one in found if one.kind != "parameter_added" or one.where not in told)
+    yield from alternatives
     if refuses != (was.get("additionalProperties") is False):
         kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
         key = "additionalProperties"
         yield Difference(kind, "", {key: refuses}, {key: not refuses}, hard)  # type: ignore[arg-type]
     yield from differences("*", _further(was), _further(now), 0, seen)
     for key in dict.fromkeys([*was, *now]):
-        if key not in _APART and not same(was.get(key), now.get(key)):
+        apart = key in _APART or (key in ("anyOf", "oneOf") and bool(tagged(now)))
+        if not apart and not same(was.get(key), now.get(key)):
             first, second = ({key: one.get(key)} for one in (was, now))
             yield Difference("schema_changed", "", first, second, "maybe")
     yield from _hints(old.raw.get("annotations"), new.raw.get("annotations"))
@@ -282,6 +317,32 @@ def _differences(
             yield Difference(
                 "other_changed", "", {key: old.raw.get(key)}, {key: new.raw.get(key)}, "harmless"
             )
+
+
+def _of_alternatives(
+    was: Node, now: Node, moves: Moves, said: Mapping[str, str]
+) -> Iterator[Difference]:
+    """What alternatives of the arguments as a whole require that they did not.
+
+    `said` has the value by which a tool that was merged is one of them.
+    """
+    old, new = tagged(was), tagged(now)
+    if not new:
+        return
+    words = moves.words.get(old.name, {}) if old else {}
+    pairs = (
+        [(tag, words.get(tag, tag)) for tag in old.parts] if old else [("", said.get(new.name, ""))]
+    )
+    known, to = _params(was), {name: moves.names.get(name) or name for name in _params(was)}
+    back = {now: was for was, now in to.items()}
+    for tag, other in pairs:
+        before = {*was.get("required", ()), *(old.parts[tag].get("required", ()) if old else ())}
+        for name in new.parts.get(other, {}).get("required", ()):
+            mine = back.get(name, name)
+            if name == new.name or mine in before or name in now.get("required", ()):
+                continue
+            kind = "parameter_required" if mine in known else "required_parameter_added"
+            yield Difference(kind, mine, None, f"where {new.name} is {other}", "breaking")
 
 
 def _inputs(source: Source) -> Node:

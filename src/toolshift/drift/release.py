@@ -16,21 +16,30 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake
-from toolshift.core.user import as_said
 from toolshift.drift.calls import BrokenCall
+from toolshift.drift.carried_inputs import (
+    Carriage,
+    new_path,
+    no_longer_required,
+    optional,
+    renamed,
+    required,
+    route_of,
+    valued,
+    widened,
+)
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.events import DriftReport, drift_report
 from toolshift.drift.lock import lock_in, lock_side
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.drift.sources import is_stream, read_source
 from toolshift.episode.grade import Grade
-from toolshift.interop.schema import sample, usual
 from toolshift.report.words import verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
@@ -38,19 +47,16 @@ from toolshift.runs.run_folder import Record
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
-from toolshift.shifts.release.mapped_tools import Route, carries
-from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.release import Release
-from toolshift.shifts.release.resolve import Question, settle
+from toolshift.shifts.release.resolve import Question, answered, settle
 from toolshift.worlds.registry import find_world
 
 RELEASE = "release"
 MOST_QUESTIONS = 10
 _OF_RESULTS = ("fields", "result_values", "units")
-_ORDER = ("renamed", "params", "values", *_OF_RESULTS)
+_ORDER = ("renamed", "params", "values", *_OF_RESULTS, "given")
 """Tables of a mapping, what decides most first."""
-
-Carriage = Literal["carried", "asked", "said"]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -188,6 +194,9 @@ def read_release(before: Side, after: Side, given: Answers) -> Settling:
         for event in report.events
         if event.severity == severity
     ]
+    rows += _logins(judge.release)
+    values, rows = _values_asked(judge.release, rows, MOST_QUESTIONS - len(asked))
+    asked = [*asked, *values]
     unread = (*before.unread, *after.unread)
     asks = tuple(
         {"of": ".".join(one.path), "likeliest": one.guess, "likeness": one.likeness}
@@ -196,7 +205,43 @@ def read_release(before: Side, after: Side, given: Answers) -> Settling:
     reading = Reading(
         before.origin, after.origin, tuple(rows), asks, dict(report.broken), unread=unread
     )
-    return Settling(reading, shift, report, tuple(asked), settled.answers)
+    draft = settled.answers
+    for one in values:
+        draft = answered(draft, one, UNDECIDED)
+    return Settling(reading, shift, report, tuple(asked), draft)
+
+
+def _logins(release: Release) -> Iterator[Row]:
+    """Another login than a document says it wants today; agents do not see it."""
+    before, after = release.old.auth, release.new.auth
+    if before is None or after is None:
+        return
+    for new, routes in release.routes.items():
+        for old in dict.fromkeys(route.old for route in routes):
+            was, now = before.get(old, ""), after.get(new, "")
+            if was != now:
+                change = ToolChange(
+                    "auth_changed", old, new, "maybe", "", was or "none", now or "none"
+                )
+                why = "the login is that of the program which makes the calls, not of the agent"
+                yield Row("maybe", change.sentence, change, "said", why)
+
+
+def _values_asked(release: Release, rows: list[Row], left: int) -> tuple[list[Question], list[Row]]:
+    """The questions for what users say, as far as some are left, and the rows as they are then."""
+    found: dict[tuple[str, ...], Question] = {}
+    told = []
+    for row in rows:
+        change = row.change
+        if row.carriage == "asked" and change is not None and _CHECKS.get(change.kind) is required:
+            path = ("given", change.new, new_path(release, change))
+            if path not in found and len(found) >= left:
+                note = f"{row.note}, one of too many questions"
+                row = msgspec.structs.replace(row, carriage="said", note=note)  # noqa: PLW2901
+            else:
+                found.setdefault(path, Question(path, "", 0.0, ()))
+        told.append(row)
+    return list(found.values()), told
 
 
 def _rank(question: Question) -> tuple[int, float]:
@@ -258,11 +303,6 @@ class _Judge:
         return None
 
 
-def _route(release: Release, change: ToolChange) -> Route | None:
-    routes = release.routes.get(change.new, ())
-    return next((route for route in routes if route.old == change.old), None)
-
-
 def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if change.new in release.finders:
         return "carried", ""
@@ -270,67 +310,19 @@ def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str
 
 
 def _routed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    if _route(release, change) is not None:
+    if route_of(release, change) is not None:
         return "carried", ""
     return "said", "its calls are led to no tool of today"
 
 
-def _optional(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    route = _route(release, change)
-    style = route.pages.after if route is not None and route.pages is not None else None
-    if style is not None and change.where in (style.param.name, style.size_param):
-        return "carried", ""
-    return "said", "the tool behind it does not know it: it is taken, and has no effect"
-
-
-def _required(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    """A parameter that has to be said now."""
-    params = {p.name: p for p in release.after.sources[change.new].tool.params}
-    route = _route(release, change)
-    name = route.params.get(change.where, change.where) if route else change.where
-    if name not in params:
-        return "said", "it is inside of an argument, and nothing says its value"
-    known = release.answers.given.get(change.new, {}).get(name, usual(params[name].schema))
-    if known is not None:
-        return "carried", ""
-    return "asked", f"what do users say for it? [given.{change.new}] {name} = ..."
-
-
-def _renamed(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    route = _route(release, change)
-    if route is not None and change.where in route.params:
-        return "carried", ""
-    return "said", "names inside of an argument are not carried: calls with it fail"
-
-
-def _valued(release: Release, change: ToolChange) -> tuple[Carriage, str]:
-    """Another type, or other choices: carried where the tool behind takes what is said now."""
-    route = _route(release, change)
-    if route is None or change.where not in route.params:
-        return "said", "it is inside of an argument, and is not carried"
-    old = {p.name: p for p in release.before.sources[change.old].tool.params}[change.where]
-    new = {p.name: p for p in release.after.sources[change.new].tool.params}
-    schema = new[route.params[change.where]].schema
-    words = {now: was for was, now in route.values.get(change.where, {}).items()}
-    if change.kind == "choice_replaced":
-        lost = [one for one in change.before if one not in words.values()]
-        if lost:
-            return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
-        return "carried", ""
-    example = sample(schema)
-    if carries(example, words, old.schema):
-        return "carried", ""
-    return "said", f"the tool behind it cannot take {as_said(example)[:60]}"
-
-
 def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     """Another form of results: carried where each is one that the new tool declares."""
-    routes = [r for r in release.routes.get(change.new, ()) if r.old == change.old]
+    route = route_of(release, change)
     if change.kind == "output_schema_removed":
         return "carried", ""
-    if not routes:
+    if route is None:
         return "said", "its calls are led to no tool of today"
-    route, name = routes[0], change.new
+    name = change.new
     form, pages = route.form, route.pages
     if form.before is None:
         return "carried", "held to what is declared now: a call that returns another form fails"
@@ -353,14 +345,16 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
 
 _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "tool_added": _nothing_behind,
-    "parameter_added": _optional,
-    "required_parameter_added": _required,
-    "parameter_required": _required,
-    "parameter_renamed": _renamed,
-    "type_changed": _valued,
-    "type_narrowed": _valued,
-    "choice_replaced": _valued,
-    "choices_introduced": _valued,
+    "parameter_added": optional,
+    "required_parameter_added": required,
+    "parameter_required": required,
+    "parameter_renamed": renamed,
+    "type_changed": valued,
+    "type_narrowed": valued,
+    "choice_replaced": valued,
+    "choices_introduced": valued,
+    "parameter_optional": no_longer_required,
+    "type_widened": widened,
     "tool_renamed": _routed,
     "tool_merged": _routed,
     "tool_split": _routed,
@@ -380,8 +374,6 @@ _WHY_NOT = {
     "default_added": "the tool behind it keeps the default of today",
     "default_removed": "the tool behind it keeps the default of today",
     "default_changed": "the tool behind it keeps the default of today",
-    "parameter_optional": "the tool behind it asks for it still: a call without it fails",
-    "type_widened": "the tool behind it takes the types of today only",
     "choice_added": "the tool behind it takes the choices of today only",
     "choices_lifted": "the tool behind it takes the choices of today only",
     "limit_loosened": "the tool behind it has the limit of today",
@@ -497,6 +489,7 @@ def _met(
         ]
     tasks = list(dict.fromkeys(tasks))
     tested = any(each[task].tested for each in outcomes.values() for task in tasks if task in each)
+    tested = tested and not (change and change.kind == "auth_changed")
     if tested or row.severity == "harmless":
         why, cure = "", ""
         if tested and row.carriage == "asked":
@@ -514,6 +507,8 @@ def _why(
     has_world: bool,
 ) -> tuple[str, str]:
     """Why a change was not tested, and what would test it."""
+    if row.change and row.change.kind == "auth_changed":
+        return "calls go to the tools of today", "`headers:` of tasks.yaml, with the new server"
     if not has_world:
         return "no tasks are given", "--world tasks.yaml --agent mymodule:my_agent"
     if not tasks:

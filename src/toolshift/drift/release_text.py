@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from xml.etree import ElementTree as Tree
 
 from toolshift.core.command_line import command
@@ -44,6 +45,15 @@ def ends_in_words(row: Row, outcomes: dict[str, Outcome]) -> str:
     return "; ".join(said) or "-"
 
 
+def question_in_words(question: Mapping[str, Any]) -> str:
+    """What is asked, with the likeliest answer where there is one."""
+    if not question["likeliest"]:
+        return f"{question['of']}: what do users say for it?"
+    return (
+        f"{question['of']}: perhaps {question['likeliest']} (likeness {question['likeness']:.2f})"
+    )
+
+
 def release_markdown(reading: Reading, run: str = "", allow_untested: bool = False) -> str:
     """The verdict, a table of the changes, and what is asked and untested."""
     head = VERDICTS[reading.exit_code(allow_untested)]
@@ -57,10 +67,7 @@ def release_markdown(reading: Reading, run: str = "", allow_untested: bool = Fal
         + (f" (`{command('trace', run, outcome.episode)}`)" if run else "")
         for agent, task, outcome in reading.losses
     ]
-    open_ = [
-        f"- {plain(one['of'])}: perhaps {plain(one['likeliest'])} ({one['likeness']:.2f})"
-        for one in reading.questions
-    ]
+    open_ = [f"- {plain(question_in_words(one))}" for one in reading.questions]
     untested = [
         f"- {plain(row.sentence)}: {plain(row.untested)}. To test it: {plain(row.cure)}"
         for row in reading.rows

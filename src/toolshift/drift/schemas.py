@@ -10,7 +10,7 @@ is **maybe** one that matters where values stay valid and may mean something els
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
@@ -19,15 +19,47 @@ from toolshift.core.tool import JSON, Param
 from toolshift.drift.effects import says_otherwise
 from toolshift.drift.tokens import tokens
 from toolshift.interop.normal import Node
+from toolshift.interop.parts import (
+    ALL_KINDS,
+    Tagged,
+    alternatives,
+    core_of,
+    further_of,
+    items_of,
+    kinds_of,
+    listed_in,
+    members_of,
+    renamed_to,
+    tagged,
+    untagged,
+)
 from toolshift.interop.schema import kind_of
 from toolshift.interop.tools import SORTED
 from toolshift.shifts.release.match import alike_params, pair
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What became what inside of the arguments of a tool, by the path of the old one.
+
+    Attributes:
+        names: of a member its new name; "" where nothing stands for it.
+        words: of a choice its new word.
+        doubtful: the members of which that is only likely.
+        settled: whether that is known of members at every depth; where it is not, those inside of
+            an argument are paired by likeness.
+    """
+
+    names: Mapping[str, str]
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
+    settled: bool = False
+
 
 Seen = set[tuple[str, str]]
 """The places of schemas that have been compared, the old one's and the new one's."""
 Severity = Literal["harmless", "maybe", "breaking"]
 SEVERITIES: tuple[Severity, ...] = ("harmless", "maybe", "breaking")
-_ALL = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _EXACT = ("pattern", "multipleOf", "uniqueItems", "format")
@@ -85,14 +117,13 @@ def members(
     where: str,
     old: Mapping[str, Param],
     new: Mapping[str, Param],
-    moved: Mapping[str, str],
+    moves: Moves,
     closed: bool,
-    doubtful: frozenset[str] = frozenset(),
     seen: Seen | None = None,
 ) -> Iterator[Difference]:
     """The differences between the members of two objects, or the parameters of two tools."""
     lead = f"{where}." if where else ""
-    to = {name: moved.get(name) or name for name in old}
+    to = {name: renamed_to(moves.names, lead + name, name, new) for name in old}
     for name, param in old.items():
         here, partner = lead + name, new.get(to[name])
         if partner is None:
@@ -101,9 +132,10 @@ def members(
             continue
         if to[name] != name:
             hard = "breaking" if closed or partner.required else "maybe"
-            sure = name not in doubtful
+            sure = here not in moves.doubtful
             yield Difference("parameter_renamed", here, name, to[name], hard, sure)
-            yield from _unreached(differences(here, param.schema, partner.schema, 0, seen))
+            inner = differences(here, param.schema, partner.schema, 0, seen, moves)
+            yield from _unreached(inner)
             if param.required and not partner.required:
                 yield Difference("parameter_optional", here, True, False, "harmless")
             continue
@@ -111,7 +143,7 @@ def members(
             now = "required" if partner.required else "optional"
             hard = "breaking" if partner.required else "harmless"
             yield Difference(f"parameter_{now}", here, param.required, partner.required, hard)
-        yield from differences(here, param.schema, partner.schema, 0, seen)
+        yield from differences(here, param.schema, partner.schema, 0, seen, moves)
     for name, param in new.items():
         if name not in to.values():
             if param.required:
@@ -138,11 +170,12 @@ def differences(
     new: Mapping[str, Any],
     depth: int = 0,
     seen: Seen | None = None,
+    moves: Moves | None = None,
 ) -> Iterator[Difference]:
     """The differences between two schemas of one value, both in the one form (`interop.normal`).
 
     `seen` has the places of what was compared before: a definition that is used twice, or that
-    holds itself, is told where it is met first.
+    holds itself, is told where it is met first. Without `moves` members are paired by likeness.
     """
     if same(old, new) or depth > _DEEPEST:
         return
@@ -158,7 +191,7 @@ def differences(
         *_types(where, old, new),
         *_choices(where, old, new),
         *_limits(where, old, new),
-        *_inside(where, old, new, depth, seen),
+        *_inside(where, old, new, depth, seen, moves),
     ]
     yield from named
     yield from _defaults(where, old, new)
@@ -173,10 +206,10 @@ def _own(
     old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Two schemas without what is compared part by part."""
-    if _tagged(old) and _tagged(new):
+    if tagged(old) and tagged(new):
         return {}, {}
-    cores = _core(old), _core(new)
-    if any(len(_alternatives(core)) > 1 for core in cores):
+    cores = core_of(old), core_of(new)
+    if any(len(alternatives(core)) > 1 for core in cores):
         return old, new
     was, now = (
         {key: value for key, value in core.items() if key not in (*_PARTS, "type", "enum")}
@@ -191,51 +224,8 @@ _PARTS = ("properties", "items", "required", "additionalProperties")
 # -- types and choices -----------------------------------------------------------------------------
 
 
-def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The alternatives of a schema; the schema itself if it has none."""
-    listed = [schema.get(key) for key in ("anyOf", "oneOf")]
-    parts = [
-        part
-        for several in listed
-        if isinstance(several, list)
-        for part in several
-        if isinstance(part, Mapping)
-    ]
-    return [alternative for part in parts for alternative in _alternatives(part)] or [schema]
-
-
-_KINDS: Mapping[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-    list: "array",
-    dict: "object",
-}
-
-
-def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The types that a schema takes; an integer is a number."""
-    kinds: set[str] = set()
-    for part in _alternatives(schema):
-        declared = part.get("type", schema.get("type"))
-        listed = _listed(part)
-        if isinstance(declared, str):
-            kinds.add(declared)
-        elif isinstance(declared, list):
-            kinds.update(map(str, declared))
-        elif listed is not None:
-            kinds.update(_KINDS.get(type(value), "object") for value in listed)
-        elif "properties" in part:
-            kinds.add("object")
-        else:
-            kinds |= _ALL
-    return frozenset(kinds | ({"integer"} if "number" in kinds else set()))
-
-
 def _types(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
-    was, now = _kinds(old), _kinds(new)
+    was, now = kinds_of(old), kinds_of(new)
     if was == now:
         return
     old_kind, new_kind = kind_of(old), kind_of(new)
@@ -247,21 +237,15 @@ def _types(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
         yield Difference("type_changed", where, old_kind, new_kind, "breaking")
 
 
-def _listed(schema: Mapping[str, Any]) -> list[Any] | None:
-    if isinstance(schema.get("enum"), list):
-        return list(schema["enum"])
-    return [schema["const"]] if "const" in schema else None
-
-
 def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
     """The values that a schema takes; None where they are not listed. Null is left to the types."""
     values: list[Any] = []
-    for part in _alternatives(schema):
-        listed = _listed(part)
+    for part in alternatives(schema):
+        listed = listed_in(part)
         if listed is None:
             if part.get("type") == "null":
                 continue
-            return _listed(schema)
+            return listed_in(schema)
         values += [value for value in listed if value is not None]
     return _without(values, []) or None
 
@@ -277,7 +261,7 @@ def _without(some: list[Any], others: list[Any]) -> list[Any]:
 
 def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
     was, now = _enumerated(old), _enumerated(new)
-    if not (_kinds(old) & _kinds(new)) - {"null"}:
+    if not (kinds_of(old) & kinds_of(new)) - {"null"}:
         return  # another type altogether
     if was is None and now is not None:
         yield Difference("choices_introduced", where, None, now, "breaking")
@@ -307,15 +291,6 @@ def _defaults(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Ite
         yield Difference("default_changed", where, was, now, "maybe")
 
 
-def _core(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema that may also be null, without that; one with several alternatives as it is."""
-    parts = [part for part in _alternatives(schema) if part.get("type") != "null"]
-    if len(parts) != 1 or parts[0] is schema:
-        return schema
-    outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-    return {**outer, **parts[0]}
-
-
 _WITHIN = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
 
 
@@ -337,10 +312,10 @@ def _limit(schema: Mapping[str, Any], key: str) -> Any:
 
 
 def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
-    if not (_kinds(old) & _kinds(new)) - {"null"}:
+    if not (kinds_of(old) & kinds_of(new)) - {"null"}:
         return  # another type altogether
-    was, now = _core(old), _core(new)
-    if _kinds(old) <= {"integer", "null"}:  # an old value is a whole number, whatever the new are
+    was, now = core_of(old), core_of(new)
+    if kinds_of(old) <= {"integer", "null"}:  # an old value is a whole number, whatever the new are
         was, now = _of_whole_numbers(was), _of_whole_numbers(now)
     for key in (*_LOWER, *_UPPER, *_EXACT):
         before, after = _limit(was, key), _limit(now, key)
@@ -382,99 +357,67 @@ def _has_members(*schemas: Mapping[str, Any]) -> bool:
 
 
 def _inside(
-    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int, seen: Seen
+    where: str,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    depth: int,
+    seen: Seen,
+    moves: Moves | None,
 ) -> Iterator[Difference]:
-    first, second = _tagged(old), _tagged(new)
+    first, second = tagged(old), tagged(new)
     if first and second:
-        yield from _variants(where, first, second, depth, seen)
+        yield from _variants(where, first, second, depth, seen, moves)
         return
-    was, now = _items(old), _items(new)
+    was, now = items_of(old), items_of(new)
     if (was is not None or now is not None) and _both("array", old, new):
-        yield from differences(f"{where}[]", was or {}, now or {}, depth + 1, seen)
-    further = _further(old), _further(new)
+        yield from differences(f"{where}[]", was or {}, now or {}, depth + 1, seen, moves)
+    further = further_of(old), further_of(new)
     if further[0] is not None and further[1] is not None and _both("object", old, new):
-        yield from differences(f"{where}.*", further[0], further[1], depth + 1, seen)
-    mine, theirs = _members(old), _members(new)
+        yield from differences(f"{where}.*", further[0], further[1], depth + 1, seen, moves)
+    mine, theirs = members_of(old), members_of(new)
     if (mine or theirs) and _both("object", old, new):
-        gone = {name: param for name, param in mine.items() if name not in theirs}
-        come = {name: param for name, param in theirs.items() if name not in mine}
-        guesses = pair(gone, come, alike_params)
-        moved = {guess.old: guess.new for guess in guesses}
-        doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
-        closed = any(map(_closed, _alternatives(new)))
-        yield from members(where, mine, theirs, moved, closed, doubtful, seen)
+        closed = any(map(_closed, alternatives(new)))
+        known = moves if moves and moves.settled else _paired(where, mine, theirs)
+        yield from members(where, mine, theirs, known, closed, seen)
 
 
-def _tagged(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The alternatives of an object by the one value that each has for a property; {} for none."""
-    parts = [part for part in _alternatives(schema) if part.get("type") != "null"]
-    names = [
-        {
-            name: str(inner["enum"][0])
-            for name, inner in (part.get("properties") or {}).items()
-            if isinstance(inner, Mapping) and len(inner.get("enum") or ()) == 1
-        }
-        for part in parts
-    ]
-    for name in names[0] if len(parts) > 1 else ():
-        found = {each.get(name, ""): part for each, part in zip(names, parts, strict=True)}
-        if len(found) == len(parts) and "" not in found:
-            return {f"{name}={value}": part for value, part in found.items()}
-    return {}
+def _paired(where: str, old: Mapping[str, Param], new: Mapping[str, Param]) -> Moves:
+    """What became what among the members of two objects, by likeness alone."""
+    gone = {name: param for name, param in old.items() if name not in new}
+    come = {name: param for name, param in new.items() if name not in old}
+    guesses = pair(gone, come, alike_params)
+    lead = f"{where}." if where else ""
+    return Moves(
+        {lead + guess.old: guess.new for guess in guesses},
+        doubtful=frozenset(lead + guess.old for guess in guesses if not guess.sure),
+    )
 
 
 def _variants(
-    where: str,
-    old: Mapping[str, Mapping[str, Any]],
-    new: Mapping[str, Mapping[str, Any]],
-    depth: int,
-    seen: Seen,
+    where: str, old: Tagged, new: Tagged, depth: int, seen: Seen, moves: Moves | None
 ) -> Iterator[Difference]:
     """The differences between alternatives that are told apart by a property."""
-    for tag, part in old.items():
-        if tag in new:
-            yield from differences(where, part, new[tag], depth + 1, seen)
-    gone, come = (
-        [tag for tag in one if tag not in other] for one, other in ((old, new), (new, old))
-    )
+    here = f"{where}.{old.name}" if where else old.name
+    words = moves.words.get(here, {}) if moves else {}
+    to = {tag: words.get(tag) or tag for tag in old.parts}
+    for tag, part in old.parts.items():
+        if to[tag] in new.parts:
+            one, other = untagged(part, old.name), untagged(new.parts[to[tag]], new.name)
+            yield from differences(where, one, other, depth + 1, seen, moves)
+    if old.name != new.name:
+        yield Difference("parameter_renamed", here, old.name, new.name, "breaking")
+    gone = [tag for tag in old.parts if tag not in new.parts]
+    come = [tag for tag in new.parts if tag not in old.parts]
     if gone:
-        yield Difference("type_narrowed", where, gone, come or None, "breaking")
+        kind = "choice_replaced" if come else "choice_removed"
+        yield Difference(kind, here, gone, come or None, "breaking")
     elif come:
-        yield Difference("type_widened", where, None, come, "harmless")
+        yield Difference("choice_added", here, None, come, "harmless")
 
 
 def _both(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether both schemas speak of this type; one that takes everything does not."""
-    return all(kind in kinds and not kinds >= _ALL for kinds in (_kinds(old), _kinds(new)))
-
-
-def _further(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of undeclared members; None if they are refused."""
-    further = _core(schema).get("additionalProperties", True)
-    return None if further is False else further if isinstance(further, Mapping) else {}
-
-
-def _items(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    for part in _alternatives(schema):
-        items = part.get("items")
-        if isinstance(items, Mapping):
-            return items
-    return None
-
-
-def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
-    """The declared members of an object, over its alternatives; required where all require it."""
-    parts = [one for one in _alternatives(schema) if isinstance(one.get("properties"), Mapping)]
-    declared: dict[str, Param] = {}
-    for part in parts:
-        for name, inner in part["properties"].items():
-            required = all(
-                isinstance(alternative.get("required"), list) and name in alternative["required"]
-                for alternative in parts
-            )
-            own = dict(inner) if isinstance(inner, Mapping) else {}
-            declared.setdefault(name, Param(name, name, own, required))
-    return declared
+    return all(kind in kinds and not kinds >= ALL_KINDS for kinds in (kinds_of(old), kinds_of(new)))
 
 
 # -- what is compared as a whole -------------------------------------------------------------------
@@ -489,14 +432,14 @@ def demands(schema: Any) -> dict[bytes, Any]:
     if not isinstance(schema, Mapping):
         return {JSON.encode(schema): schema}
     outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-    parts = [part if part is schema else {**outer, **part} for part in _alternatives(schema)]
-    alternatives = [demand for part in parts for demand in _one_by_one(part)]
-    return {SORTED.encode(demand): demand for demand in sorted(alternatives, key=SORTED.encode)}
+    parts = [part if part is schema else {**outer, **part} for part in alternatives(schema)]
+    each = [demand for part in parts for demand in _one_by_one(part)]
+    return {SORTED.encode(demand): demand for demand in sorted(each, key=SORTED.encode)}
 
 
 def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One alternative as several of which each has one type, or is one choice."""
-    listed, kind = _listed(part), part.get("type")
+    listed, kind = listed_in(part), part.get("type")
     if listed is not None:
         return [{"type": "null"} if one is None else {"enum": [one]} for one in listed]
     kinds = kind if isinstance(kind, list) else [kind] if kind else []

@@ -20,7 +20,16 @@ from typing import Any
 import jsonschema_rs
 
 from toolshift.core.canonical import same
-from toolshift.interop.schema import DEEPEST, LISTS, MANY, MAX_NODES, JSONSchema, look_up
+from toolshift.interop.schema import (
+    DEEPEST,
+    LISTS,
+    MANY,
+    MAX_NODES,
+    JSONSchema,
+    look_up,
+    tag_of,
+    tag_values,
+)
 
 _SAFE = 2**53 - 1
 """Libraries write this as the limit of every integer; it limits nothing."""
@@ -143,6 +152,7 @@ class _Writer:
         for key, value in node.items():
             if key not in _UNSAID and not key.startswith("x-") and not _is_echo(key, value, name):
                 own[key] = self._value(key, value, f"{place}/{key}", above)
+        _tell_apart(own, node)
         own = _one_way(own, self.strict)
         several = [
             self.write(part, f"{place}/allOf/{number}", above, name)
@@ -178,6 +188,18 @@ class _Writer:
         if key in _ONE and isinstance(value, Mapping | bool):
             return self.write(value, place, above)
         return _plain(value)
+
+
+def _tell_apart(own: Node, node: Mapping[str, Any]) -> None:
+    """Writes into each alternative the one value by which a discriminator tells it apart."""
+    name = tag_of(node)
+    for key in ("oneOf", "anyOf") if name else ():
+        for part, raw in zip(own.get(key, ()), node.get(key, ()), strict=False):
+            known = part.get("properties", {})
+            values = tag_values(node, raw)
+            if values and not part.cut and not known.get(name, {}).get("enum"):
+                part["properties"] = {**known, name: Node({"enum": values, "type": "string"})}
+                part["required"] = sorted({*part.get("required", ()), name})
 
 
 def _cut(node: Mapping[str, Any], place: str) -> Node:

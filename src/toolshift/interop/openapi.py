@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.normal import modern
+from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
-from toolshift.interop.schema import flattened, inlined, look_up, properties_of
+from toolshift.interop.schema import (
+    flattened,
+    inlined,
+    look_up,
+    properties_of,
+    renamed,
+    tag_of,
+    tag_values,
+)
 from toolshift.interop.swagger import as_openapi_3
 
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -25,13 +34,16 @@ _DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
-    or "parts" where it is sent as multipart), and its name there.
+    or "parts" where it is sent as multipart), and its name there. `styles` says how it is written,
+    `auth` which login it wants, in words; "" for none.
     """
 
     method: str
     path: str
     places: Mapping[str, tuple[str, str]]
     shown: dict[str, Any]
+    styles: Mapping[str, Style] = field(default_factory=dict)
+    auth: str = ""
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
@@ -142,35 +154,186 @@ def _operation(
     places: dict[str, tuple[str, str]] = {}
     properties: dict[str, Any] = {}
     required: list[str] = []
+    conditions: list[dict[str, Any]] = []
 
-    def add(key: str, place: str, schema: Any, told: Any, needed: bool) -> None:
+    styles: dict[str, Style] = {}
+
+    def add(
+        key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
+    ) -> None:
         own = key if key not in properties else f"{place}_{key}"
         schema = dict(inlined(schema if isinstance(schema, Mapping) else {}, document))
         properties[own] = {**schema, "description": str(told)} if told else schema
         places[own] = (place, key)
+        if style is not None:
+            styles[own] = style
         if needed:
             required.append(own)
 
     for param in _parameters(item, said, document):
         needed = bool(param.get("required")) or param["in"] == "path"
-        add(param["name"], param["in"], param.get("schema"), param.get("description"), needed)
+        style, told = style_of(param, param["in"]), param.get("description")
+        add(param["name"], param["in"], _schema_of(param), told, needed, style)
     body = _resolved(said.get("requestBody"), document)
     schema, place = _body(body)
     if schema is not None:
-        declared, needs = properties_of(inlined(schema, document))
-        for key, inner in declared.items():
-            add(key, place, inner, None, key in needs)
-        if not declared and place == BODY:
+        encoded = _encoding(body)
+        laid = laid_open(schema if isinstance(schema, Mapping) else {}, document)
+        for key, inner in laid.properties.items():
+            how = style_of(encoded.get(key, {}), place) if place == FORM else None
+            add(key, place, inner, None, key in laid.required, how)
+        if not laid.properties and place == BODY:
             add(BODY, "whole", schema, None, bool(body.get("required")))
+        shown_as = {key: own for own, (where, key) in places.items() if where == place}
+        conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
     told = "\n".join(str(text) for key in ("summary", "description") if (text := said.get(key)))
     shown: dict[str, Any] = {
         "name": name,
         "description": told,
-        "inputSchema": {"type": "object", "properties": properties, "required": required},
+        "inputSchema": {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            **({"anyOf": conditions} if conditions else {}),
+        },
         "annotations": {"readOnlyHint": method == "get"},
     }
     outputs = _outputs(said.get("responses"), document)
-    return Operation(method, path, places, {**shown, "outputSchema": outputs} if outputs else shown)
+    shown |= {"outputSchema": outputs} if outputs else {}
+    return Operation(method, path, places, shown, styles, _login_of(said, document))
+
+
+def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """Which login an operation wants, whatever its document calls it."""
+    wanted = said.get("security", document.get("security"))
+    components = document.get("components")
+    known = components.get("securitySchemes") if isinstance(components, Mapping) else None
+    known = known if isinstance(known, Mapping) else {}
+    ways = []
+    for way in wanted if isinstance(wanted, list) else ():
+        parts = [
+            _scheme(_resolved(known.get(name), document), scopes)
+            for name, scopes in (way.items() if isinstance(way, Mapping) else ())
+        ]
+        ways.append(" and ".join(sorted(parts)) or "none")
+    return " or ".join(sorted(ways)) if set(ways) != {"none"} else ""
+
+
+def _scheme(scheme: Mapping[str, Any], scopes: Any) -> str:
+    words = [str(scheme[key]) for key in ("type", "scheme", "in", "name") if key in scheme]
+    asked = sorted(map(str, scopes)) if isinstance(scopes, list) else []
+    return " ".join([*words, *([f"({', '.join(asked)})"] if asked else [])]) or "a login"
+
+
+def _schema_of(param: Mapping[str, Any]) -> Any:
+    """The schema of a parameter; that of its `content` where it has one."""
+    content = param.get("content")
+    media: Any = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
+    return param.get("schema", media.get("schema") if isinstance(media, Mapping) else None)
+
+
+def _encoding(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How the fields of a form are written."""
+    content = body.get("content")
+    for kind, media in content.items() if isinstance(content, Mapping) else ():
+        if _FORMS.get(str(kind).partition(";")[0].strip()) == FORM and isinstance(media, Mapping):
+            found = media.get("encoding")
+            listed = found.items() if isinstance(found, Mapping) else ()
+            return {key: one for key, one in listed if isinstance(one, Mapping)}
+    return {}
+
+
+@dataclass(frozen=True)
+class LaidOpen:
+    """The members of a body, over all of its alternatives.
+
+    Attributes:
+        properties: by name; none where the body is no object in each of them.
+        required: those that every alternative has.
+        conditions: what each alternative asks, a schema of the members as a whole.
+    """
+
+    properties: Mapping[str, Any]
+    required: frozenset[str]
+    conditions: tuple[dict[str, Any], ...] = ()
+
+
+def laid_open(schema: Mapping[str, Any], document: Mapping[str, Any]) -> LaidOpen:
+    """The members of a body.
+
+    A body with alternatives (`oneOf`, `anyOf`) that are objects has the members of all of them.
+    What tells them apart is a choice, and what one alternative requires is said as a condition.
+    """
+    flat = flattened(schema, document)
+    own, needs = properties_of(inlined(schema, document))
+    parts = _alternatives(flat, document)
+    if parts is None or (not own and not all(part.get("properties") for part, _ in parts)):
+        return LaidOpen(own, needs)
+    tag = tag_of(flat)
+    found: dict[str, list[Any]] = {name: [inner] for name, inner in own.items()}
+    conditions, every = [], []
+    for part, values in parts:
+        known, asks = properties_of(inlined(part, document))
+        if tag in known and values and len(_choices(known[tag])) != 1:
+            known[tag] = {**known[tag], "enum": values}
+            asks |= {tag}
+        for name, inner in known.items():
+            found.setdefault(name, []).append(inner)
+        tags = {
+            name: {"enum": c} for name, inner in known.items() if len(c := _choices(inner)) == 1
+        }
+        conditions.append(
+            {**({"properties": tags} if tags else {}), "required": sorted({*asks, *tags} - needs)}
+        )
+        every.append(frozenset((*asks, *tags)))
+    shared = frozenset.intersection(*every) if every else frozenset()
+    told = [one for one in conditions if one.get("properties") or one["required"]]
+    telling = tuple(told) if len(told) == len(conditions) else ()
+    properties = {name: _any_of(several) for name, several in found.items()}
+    return LaidOpen(properties, needs | (shared & properties.keys()), telling)
+
+
+def _alternatives(
+    flat: Mapping[str, Any], document: Mapping[str, Any]
+) -> list[tuple[Mapping[str, Any], list[str]]] | None:
+    """The alternatives of a schema, with the values that a discriminator has for them; None where
+    one of them is no object.
+    """
+    found: list[tuple[Mapping[str, Any], list[str]]] = []
+    for key in ("oneOf", "anyOf"):
+        for raw in flat.get(key) or () if isinstance(flat.get(key), list) else ():
+            part = flattened(raw, document) if isinstance(raw, Mapping) else {}
+            inner = _alternatives(part, document) if not part.get("properties") else []
+            if inner:
+                found += inner
+            elif isinstance(part.get("properties"), Mapping) or (
+                isinstance(part.get("required"), list) and "type" not in part
+            ):
+                found.append((part, tag_values(flat, raw) if tag_of(flat) else []))
+            else:
+                return None
+    return found
+
+
+def _choices(schema: Any) -> list[Any]:
+    """The values that a schema lists; none where it leaves others open."""
+    if not isinstance(schema, Mapping):
+        return []
+    listed = schema.get("enum")
+    return [schema["const"]] if "const" in schema else listed if isinstance(listed, list) else []
+
+
+def _any_of(several: list[Any]) -> Any:
+    """One schema for what several alternatives have under one name."""
+    different = [one for n, one in enumerate(several) if one not in several[:n]]
+    if len(different) == 1:
+        return different[0]
+    listed = [_choices(one) for one in different]
+    if all(listed):
+        values = [value for choices in listed for value in choices]
+        first = {key: value for key, value in different[0].items() if key != "const"}
+        return {**first, "enum": list(dict.fromkeys(values))}
+    return {"anyOf": different}
 
 
 def _parameters(

@@ -178,12 +178,13 @@ def _mapped(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def flattened(root: Mapping[str, Any]) -> JSONSchema:
+def flattened(root: Mapping[str, Any], document: Mapping[str, Any] | None = None) -> JSONSchema:
     """The root of an arguments' schema with what `$ref` and `allOf` bring laid open.
 
-    Definitions stay, and so do the references inside the properties.
+    Definitions stay, and so do the references inside the properties. They lead into `document`
+    where the schema is a part of one.
     """
-    return _flat(root, root, (), _Left())
+    return _flat(root, root if document is None else document, (), _Left())
 
 
 def _flat(
@@ -214,6 +215,52 @@ def _flat(
     if rest:
         flat["allOf"] = rest
     return flat
+
+
+def tag_of(schema: Mapping[str, Any]) -> str:
+    """The property by which a `discriminator` tells alternatives apart; "" where none does."""
+    said = schema.get("discriminator")
+    name = said.get("propertyName") if isinstance(said, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def tag_values(schema: Mapping[str, Any], part: Any) -> list[str]:
+    """The values by which a `discriminator` says an alternative: those that its mapping has for
+    the reference, else the name of what it refers to.
+    """
+    reference = part.get("$ref") if isinstance(part, Mapping) else None
+    if not isinstance(reference, str):
+        return []
+    own = reference.rpartition("/")[2]
+    mapping = _mapped(_mapped(schema.get("discriminator")).get("mapping"))
+    return [str(value) for value, to in mapping.items() if to in (reference, own)] or [own]
+
+
+def _only_value(schema: Any) -> Any:
+    """The one value that a schema leaves; None where it leaves several."""
+    listed = _listed(_mapped(schema).get("enum"))
+    return _mapped(schema).get("const", listed[0] if len(listed) == 1 else None)
+
+
+def needed_with(root: Mapping[str, Any], said: Mapping[str, Any]) -> frozenset[str]:
+    """The arguments that a call needs: the required ones, and those of the one alternative that
+    the values which it says choose.
+    """
+    flat = flattened(root)
+    needed = list(_listed(flat.get("required")))
+    for key in ("anyOf", "oneOf"):
+        parts = [flattened(part, root) for part in _listed(flat.get(key)) if _mapped(part)]
+        chosen = []
+        for part in parts:
+            known = _mapped(part.get("properties"))
+            tags = {
+                name: value for name in known if (value := _only_value(known[name])) is not None
+            }
+            if tags and all(said.get(name) == value for name, value in tags.items()):
+                chosen.append(part)
+        if len(chosen) == 1:
+            needed += _listed(chosen[0].get("required"))
+    return frozenset(name for name in needed if isinstance(name, str))
 
 
 def properties_of(root: object) -> tuple[dict[str, Any], frozenset[str]]:
@@ -350,6 +397,13 @@ def _readings(value: Any) -> Iterator[Any]:
         yield from value if len(value) == 1 else ()
     else:
         yield [value]
+
+
+def takes_null(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema says that a value may be null."""
+    kind = schema.get("type")
+    listed = kind if isinstance(kind, list) else [kind]
+    return "null" in listed or any(takes_null(part) for part in _alternatives(schema))
 
 
 def usual(schema: Mapping[str, Any]) -> Any:

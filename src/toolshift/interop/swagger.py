@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolshift.interop.parameter_styles import style_of_2_0
+
 _FORM = "application/x-www-form-urlencoded"
 _OF_A_PARAM = ("name", "in", "description", "required", "deprecated")
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -30,8 +32,13 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
         "info": given.get("info") or {},
         "servers": [{"url": address + str(given.get("basePath") or "")}],
         "paths": paths,
+        **({"security": given["security"]} if "security" in given else {}),
         "components": {
             "schemas": given.get("definitions") or {},
+            "securitySchemes": {
+                name: _scheme(one)
+                for name, one in _mapping(given.get("securityDefinitions")).items()
+            },
             "parameters": {
                 name: _param(param)
                 for name, param in shared.items()
@@ -44,6 +51,13 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
     }
     moved: dict[str, Any] = _moved(made)
     return moved
+
+
+def _scheme(scheme: Any) -> Any:
+    """A login in the words of 3.0."""
+    if _mapping(scheme).get("type") != "basic":
+        return scheme
+    return {**{k: v for k, v in scheme.items() if k != "type"}, "type": "http", "scheme": "basic"}
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -93,7 +107,7 @@ def _param(param: Mapping[str, Any]) -> dict[str, Any]:
         return dict(param)
     kept = {key: value for key, value in param.items() if key in _OF_A_PARAM}
     inner = {k: v for k, v in param.items() if k not in (*_OF_A_PARAM, "collectionFormat")}
-    return {**kept, "schema": inner}
+    return {**kept, **style_of_2_0(param), "schema": inner}
 
 
 def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ callables), write a `Source` for each of its tools and hand them to `Toolbox`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -79,14 +79,15 @@ class StandIn:
         inside: the fact of the shown parameter that takes all arguments as one object, by the
             names in `takes`; "" where each has its own.
         only: for the fact of a true parameter, the value for which the tool stands alone.
-        words: for the fact of a true parameter, its choices that are called otherwise now.
+        restated: for the fact of a true parameter, how its values are said now, where they may be
+            said otherwise.
     """
 
     takes: Mapping[str, str]
     says: Mapping[str, Any] = field(default_factory=dict)
     inside: str = ""
     only: Mapping[str, Any] = field(default_factory=dict)
-    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    restated: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
 
 class Documented(Tool, frozen=True, eq=False):

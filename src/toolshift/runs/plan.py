@@ -12,6 +12,7 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import (
+    FitsNoTask,
     ShiftFault,
     UsageError,
     WorldFault,
@@ -110,7 +111,7 @@ def make_plan(
     shifted = [row for row in rows if row.cell.shifts and not _is_placebo(row.cell)]
     if shifted and all(row.not_applicable and not row.broken for row in shifted):
         names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
-        raise UsageError(
+        raise FitsNoTask(
             f"{names} can be applied to none of the tasks of {', '.join(selection.worlds)}: "
             f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift."
         )

@@ -19,7 +19,7 @@ from toolshift.interop.schema import (
     usual,
 )
 from toolshift.interop.tools import Source
-from toolshift.shifts.release.mapped_tools import Route, carries
+from toolshift.shifts.release.mapped_tools import Route
 from toolshift.shifts.release.release import Release
 
 
@@ -184,20 +184,20 @@ def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
     """What may be said for a new parameter that the old tool cannot take, and the reverse."""
     limits = []
     renamed = route.values.get(old.name, {})
-    back = {now: was for was, now in renamed.items()}
     mine, theirs = choices_of(old.schema), choices_of(new.schema)
-    unfit = [one for one in theirs if not carries(one, back, old.schema)]
+    unfit = [one for one in theirs if not route.takes(old.name, one, old.schema)]
     if unfit:
         limits.append(f"{new.name} = {' or '.join(unfit[:5])}: calls fail")
     gone = [one for one in mine if renamed.get(one, one) not in theirs] if theirs else []
     if gone:
         limits.append(f"{new.name}: {', '.join(gone[:5])} can no longer be said")
     inner = inner_changes(old.schema, new.schema, new.name)
-    if inner:
+    example = sample(new.schema)
+    taken = route.takes(old.name, example, old.schema)
+    if inner and not taken:
         limits.append(f"inside {new.name}, names are not carried: {', '.join(inner)}")
-    elif kind_of(old.schema) != kind_of(new.schema) and not theirs:
-        example = sample(new.schema)
-        if carries(example, back, old.schema):
+    elif not inner and kind_of(old.schema) != kind_of(new.schema) and not theirs:
+        if taken:
             limits.append(f"{new.name}: where it can be said as {kind_of(old.schema)} without loss")
         else:
             written = msgspec.json.encode(example).decode()[:60]

@@ -47,8 +47,9 @@ Kind = Literal["mcp", "openai", "openapi"]
 class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool list and what it was read from; `hash` is of the tools alone.
 
-    `unread` has the inputs of which a part was not understood, so that tools may be missing. It is
-    said where the side is read, and is not kept.
+    `unread` has the inputs of which a part was not understood, so that tools may be missing, and
+    `auth` by tool the login that a document says it wants; None where the side is no document. Both
+    are said where the side is read, and are not kept.
     """
 
     kind: Kind
@@ -56,6 +57,7 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     hash: str
     tools: list[dict[str, Any]]
     unread: tuple[Intake, ...] = ()
+    auth: dict[str, str] | None = None
 
     def toolbox(self) -> Toolbox:
         """The tools as ours."""
@@ -172,8 +174,9 @@ def _from_file(path: Path) -> Side:
         ) from None
     document = _parsed(raw, path)
     if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
-        tools, intake = _from_openapi(document, path)
-        return side_of("openapi", path.name, tools, [intake])
+        tools, intake, auth = _from_openapi(document, path)
+        side = side_of("openapi", path.name, tools, [intake])
+        return msgspec.structs.replace(side, auth=auth)
     listed = document.get("tools") if isinstance(document, Mapping) else document
     listed = _of_gemini(document) or _of_gemini(listed) or listed
     if _is_lock(document):
@@ -262,15 +265,19 @@ def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "inputSchema": function.get("parameters") or {"type": "object"}}
 
 
-def _from_openapi(document: Mapping[str, Any], path: Path) -> tuple[list[dict[str, Any]], Intake]:
-    """The operations of a document, and how many of its paths could be read."""
+def _from_openapi(
+    document: Mapping[str, Any], path: Path
+) -> tuple[list[dict[str, Any]], Intake, dict[str, str]]:
+    """The operations of a document, how many of its paths could be read, and their logins."""
     try:
-        tools = [operation.shown for operation in read_openapi(document, path)]
+        operations = read_openapi(document, path)
     except NotRead as wrong:
         raise NotRead(f"{path}: {wrong}", wrong.intake) from None
     except UsageError as wrong:
         raise UsageError(f"{path}: {wrong}") from None
-    return tools, msgspec.structs.replace(paths_read(document, path), source=path.name)
+    intake = msgspec.structs.replace(paths_read(document, path), source=path.name)
+    auth = {operation.shown["name"]: operation.auth for operation in operations}
+    return [operation.shown for operation in operations], intake, auth
 
 
 def _parsed(raw: bytes, path: Path) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.canonical import same
 from toolshift.interop.schema import fitted, usual
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.nested import Restated, Unsayable, is_left_out
 from toolshift.shifts.release.paging import Style, list_in, paged_by, same_pages
 from toolshift.shifts.release.resolve import pairs_of
 from toolshift.shifts.release.results import ResultForm, form_of, places_of
@@ -20,10 +22,6 @@ JSONSchema = Mapping[str, Any]
 
 NOTHING = ResultForm(None, None)
 """The form of results of which nothing is known to change."""
-
-
-class Unsayable(Exception):
-    """A call of the new tool means nothing that the old tool can be told; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +71,11 @@ class Route:
         unsaid: whether it is taken as well where that parameter is left out.
         inside: the parameter of the new tool in which the arguments of the old one stand.
         params: old parameter names to new ones, of those that both have.
-        values: for an old parameter, the old words to the new ones.
+        values: for an old parameter, or what is inside of it, the old words to the new ones.
+        restated: for an old parameter, how its values are said; for those that may be said
+            otherwise.
+        usual: what the old tool is told for a parameter that it requires and that the new one
+            takes as an option with a default.
         fixed: what old parameters get that the new tool does not take.
         form: how its results become those of the new tool.
         pages: how its lists are cut into pages, or put together from some; None for neither.
@@ -86,6 +88,8 @@ class Route:
     inside: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    restated: Mapping[str, Restated] = field(default_factory=dict)
+    usual: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     form: ResultForm = NOTHING
     pages: Pages | None = None
@@ -97,13 +101,30 @@ class Route:
             raise Unsayable(f"the tool behind it needs {', '.join(self.missing)}")
         if self.inside:
             arguments = _unpacked(self.inside, arguments.get(self.inside, {}))
-        schemas = {param.name: param.schema for param in before.tool.params}
-        said = dict(self.fixed)
+        known = {param.name: param for param in before.tool.params}
+        said = {**self.usual, **self.fixed}
         for old, new in self.params.items():
-            if new in arguments:
-                words = {b: a for a, b in self.values.get(old, {}).items()}
-                said[old] = _said(new, arguments[new], words, schemas[old])
+            param = known[old]
+            if new in arguments and not is_left_out(arguments[new], param.schema, param.required):
+                said[old] = self.told(old, arguments[new], param.schema)
         return said
+
+    def told(self, old: str, value: Any, schema: JSONSchema) -> Any:
+        """A value of a new parameter as the old one takes it."""
+        new = self.params[old]
+        own = self.restated[old].inward(value) if old in self.restated else value
+        fitting = list(fitted(own, schema))
+        if not fitting:
+            raise Unsayable(f"{new}: the tool behind it cannot take {value!r}"[:300])
+        return fitting[0]
+
+    def takes(self, old: str, value: Any, schema: JSONSchema) -> bool:
+        """Whether a value of a new parameter can be said to the old one."""
+        try:
+            self.told(old, value, schema)
+        except Unsayable:
+            return False
+        return True
 
 
 def _unpacked(name: str, value: Any) -> dict[str, Any]:
@@ -118,30 +139,13 @@ def _unpacked(name: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _said(name: str, value: Any, words: Mapping[str, str], schema: JSONSchema) -> Any:
-    """A value of a new parameter as the old one takes it."""
-    if isinstance(value, str) and value in words:
-        return words[value]
-    fitting = list(fitted(value, schema))
-    if not fitting:
-        raise Unsayable(f"{name}: the tool behind it cannot take {value!r}"[:300])
-    return fitting[0]
-
-
-def carries(value: Any, words: Mapping[str, str], schema: JSONSchema) -> bool:
-    """Whether a value of a new parameter can be said to the old one."""
-    try:
-        _said("", value, words, schema)
-    except Unsayable:
-        return False
-    return True
-
-
 def routes(answers: Answers, before: Toolbox, after: Toolbox) -> dict[str, tuple[Route, ...]]:
     """For each new tool, in its order, the routes of its calls; none where nothing carries them."""
     found: dict[str, list[Route]] = {name: [] for name in after.sources}
     for old, new in pairs_of(answers, before, after):
-        fixed = dict(answers.defaults.get(old, {}))
+        names = {param.name for param in before.sources[old].tool.params}
+        table = answers.defaults.get(old, {})
+        fixed = {name: value for name, value in table.items() if name in names}
         if old in answers.split:
             fixed[answers.split[old].by] = answers.split[old].tools[new]
         merged = answers.merged.get(new)
@@ -163,17 +167,42 @@ def _route(
 ) -> Route:
     old = before.tool.name
     renamed = answers.params.get(old, {})
-    news = {param.name for param in after.tool.params}
+    news = {param.name: param for param in after.tool.params}
     free = [param for param in before.tool.params if param.name not in fixed]
     params = {p.name: renamed.get(p.name, p.name) for p in free}
     params = {a: b for a, b in params.items() if (b in news or inside) and b != UNDECIDED and b}
     missing = tuple(p.name for p in free if p.required and p.name not in params)
     pages = None if inside else pages_of(before, after, params, answers)
+    defaults = {
+        p.name: default
+        for p in free
+        if p.required
+        and (now := news.get(params.get(p.name, "")))
+        and not now.required
+        and (default := now.schema.get("default")) is not None
+    }
+    words = answers.values.get(old, {})
+    changed = not inside and (bool(words) or not same(before.inputs, after.inputs))
+    restated = {
+        mine: Restated(
+            before,
+            after,
+            mine,
+            theirs,
+            renamed,
+            words,
+            answers.defaults.get(old, {}),
+            answers.given.get(after.tool.name, {}),
+        )
+        for mine, theirs in (params.items() if changed else ())
+    }
     return Route(
         old,
         inside=inside,
         params=params,
-        values=answers.values.get(old, {}),
+        values=words,
+        restated=restated,
+        usual=defaults,
         fixed=fixed,
         form=form_of(answers, before, after, pages.filled if pages else frozenset()),
         pages=pages,

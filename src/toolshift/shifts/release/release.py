@@ -31,9 +31,10 @@ from toolshift.episode.grade import regrade
 from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
+from toolshift.shifts.release.mapped_tools import Route, routes
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.match import words
+from toolshift.shifts.release.nested import Unsayable
 from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
 from toolshift.shifts.release.required import (
     Named,
@@ -293,7 +294,7 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
         says={facts[route.when[0]]: route.when[1]} if route.when else {},
         inside=facts.get(route.inside, ""),
         only={mine[split.by]: route.fixed[split.by]} if split else {},
-        words={mine[name]: table for name, table in route.values.items()},
+        restated={mine[name]: how.outward for name, how in route.restated.items()},
     )
 
 

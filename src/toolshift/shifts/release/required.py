@@ -150,8 +150,15 @@ def to_state(release: Mapped, scene: Scene) -> list[str]:
             )
             stated = any(is_said(as_said(value), ask.text) for ask in scene.asks)
             if not (passed or stated or _bare(param) in slots or (new, param) in own):
-                sentences.append(f"Use {as_said(value)} as {param}.")
+                own_names = {p.name for p in release.after.sources[new].tool.params}
+                name = param if param in own_names else _last_of(param)
+                sentences.append(f"Use {as_said(value)} as {name}.")
     return list(dict.fromkeys(sentences))
+
+
+def _last_of(path: str) -> str:
+    """The name of a member inside of a parameter."""
+    return path.rpartition(".")[2].removesuffix("[]") or path
 
 
 def _carried(release: Mapped, scene: Scene) -> Iterator[tuple[str, Route, dict[str, Any]]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.canonical import same
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.core.tool import Tool
-from toolshift.interop.tools import Toolbox
+from toolshift.core.tool import Param, Tool
+from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
@@ -25,6 +26,7 @@ from toolshift.shifts.release.match import (
     weights_of,
 )
 from toolshift.shifts.release.merge import proposed_merges, proposed_splits
+from toolshift.shifts.release.nested import Meeting, form_of, nodes_in
 
 Path = tuple[str, ...]
 
@@ -48,6 +50,8 @@ class Question:
     @property
     def note(self) -> str:
         """What to say beside the entry."""
+        if self.path[0] == "given":
+            return "what do users say for it?"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
 
 
@@ -121,6 +125,11 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
 def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
     """Settles the mapping between two lists of tools; see `settle`."""
     check_answers(given, before, after)
+    stated = {
+        tool: {name: value for name, value in table.items() if value != UNDECIDED}
+        for tool, table in given.given.items()
+    }
+    given = msgspec.structs.replace(given, given={k: v for k, v in stated.items() if v})
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     split = proposed_splits(before, after, given)
@@ -219,7 +228,8 @@ def _settle_pair(
     params, values = tables
     mine, theirs = before.sources[old].tool, after.sources[new].tool
     olds, news = ({p.name: p for p in tool.params} for tool in (mine, theirs))
-    answers = given.params.get(old, {})
+    known = given.params.get(old, {})
+    answers = {name: now for name, now in known.items() if name in olds}
     fixed = given.defaults.get(old, {})
     free = {name: one for name, one in olds.items() if name not in fixed}
     moved = draft.match(("params", old), free, news, answers, alike_params)
@@ -234,6 +244,54 @@ def _settle_pair(
             choice = draft.match(("values", old, name), was, now, answers, alike_names)
             if choice:
                 values.setdefault(old, {})[name] = choice
+    _settle_inside(draft, given, before.sources[old], after.sources[new], params, values)
+
+
+def _settle_inside(
+    draft: _Draft,
+    given: Answers,
+    source: Source,
+    target: Source,
+    params: dict[str, Any],
+    values: dict[str, Any],
+) -> None:
+    """Settles what is inside of the arguments of a tool that goes on; see `nested`."""
+    old = source.tool.name
+    known = {**given.params.get(old, {})}
+    tables = given.values.get(old, {})
+    found = {path: now for path, now in known.items() if path not in params[old]}
+    if same(source.inputs, target.inputs):
+        params[old] |= found
+        return
+    own = {param.name for param in source.tool.params}
+
+    def names(gone: Mapping[str, Param], come: Mapping[str, Param]) -> dict[str, str]:
+        free = {path: one for path, one in gone.items() if path not in own}
+        answers = {path: known[path] for path in free if path in known}
+        moved = draft.match(("params", old), free, come, answers, alike_params)
+        found.update(moved)
+        return moved
+
+    def words(
+        path: str,
+        was: Mapping[str, Any],
+        now: Mapping[str, Any],
+        alike: Callable[[Any, Any], float],
+    ) -> dict[str, str]:
+        if path in own:
+            return {**values.get(old, {}).get(path, {})}
+        choice = draft.match(("values", old, path), was, now, tables.get(path, {}), alike)
+        if choice:
+            values.setdefault(old, {})[path] = choice
+        return choice
+
+    forms = form_of(source), form_of(target)
+    meeting = Meeting(*forms, names, words)
+    for name, node in forms[0].params.items():
+        now = params[old].get(name, name)
+        if now in forms[1].params:
+            meeting.walk(node, forms[1].params[now], name, now)
+    params[old] |= found
 
 
 def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
@@ -263,18 +321,22 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
     needed += [(new, name) for new, table in given.given.items() for name in table]
-    for new, name in needed:
-        known = {param.name for param in after.sources[new].tool.params}
+    _check_inside(needed, after)
+    _check_inside([(old, name) for old, table in given.params.items() for name in table], before)
+
+
+def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
+    """Checks that answers speak of parameters that are there, or of what is inside of them."""
+    for tool, name in needed:
+        source = box.sources[tool]
+        known = {param.name for param in source.tool.params}
         if name and name not in known:
-            raise UsageError(f"the mapping: {unknown(f'parameter of {new}', name, known)}")
-    for old, table in given.params.items():
-        known = {param.name for param in before.sources[old].tool.params}
-        for name in table:
-            if name not in known:
-                raise UsageError(f"the mapping: {unknown(f'parameter of {old}', name, known)}")
+            known |= {path for path, _ in nodes_in(form_of(source))}
+        if name and name not in known:
+            raise UsageError(f"the mapping: {unknown(f'parameter of {tool}', name, known)}")
 
 
-def answered(given: Answers, question: Question, answer: str) -> Answers:
+def answered(given: Answers, question: Question, answer: Any) -> Answers:
     """The answers with one more."""
     raw = msgspec.to_builtins(given)
     table = raw

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from toolshift.core.documents import read_yaml
 from toolshift.core.errors import UsageError
@@ -14,6 +13,7 @@ from toolshift.core.installation import extra
 from toolshift.core.tool import JSON, Result, error
 from toolshift.interop.logins import Login, read_login
 from toolshift.interop.openapi import BODY, FORM, PARTS, Operation, read_openapi
+from toolshift.interop.parameter_styles import Style, in_one, pairs
 from toolshift.worlds.own.file import WorldFile
 from toolshift.worlds.own.sources import result_of, texts_of
 
@@ -93,12 +93,17 @@ class HttpTools:
         """Makes the request; an answer of 400 and above is the tool's failure."""
         operation = self.operations[name]
         path = operation.path
-        sent: dict[str, dict[str, Any]] = {"query": {}, "header": {}, BODY: {}, "whole": {}}
-        sent |= {FORM: {}, PARTS: {}}
+        sent: dict[str, dict[str, Any]] = {"header": {}, BODY: {}, "whole": {}, PARTS: {}}
+        written: dict[str, list[tuple[str, str]]] = {"query": [], FORM: []}
         for key, value in arguments.items():
             place, own = operation.places[key]
+            style = operation.styles.get(key, Style())
             if place == "path":
-                path = path.replace("{" + own + "}", quote(str(value), safe=""))
+                path = path.replace("{" + own + "}", in_one(style, own, value))
+            elif place == "header":
+                sent[place][own] = in_one(style, own, value, encode=False)
+            elif place in written:
+                written[place] += pairs(style, own, value)
             else:
                 sent[place][own] = value
         has_body = BODY in {place for place, _ in operation.places.values()}
@@ -106,10 +111,10 @@ class HttpTools:
         answer = self.send(
             operation.method.upper(),
             path,
-            params=sent["query"],
-            headers={key: str(value) for key, value in sent["header"].items()},
+            params=written["query"],
+            headers=sent["header"],
             **({"json": body} if body is not None else {}),
-            **({"data": sent[FORM]} if sent[FORM] else {}),
+            **({"data": _fields(written[FORM])} if written[FORM] else {}),
             **({"files": _parts(sent[PARTS])} if sent[PARTS] else {}),
         )
         data = _content(answer)
@@ -156,6 +161,14 @@ class HttpTools:
     def close(self) -> None:
         """Closes the client."""
         self.client.close()
+
+
+def _fields(written: list[tuple[str, str]]) -> dict[str, list[str]]:
+    """The fields of a form, as httpx takes them."""
+    fields: dict[str, list[str]] = {}
+    for name, value in written:
+        fields.setdefault(name, []).append(value)
+    return fields
 
 
 def _parts(fields: Mapping[str, Any]) -> dict[str, tuple[None, str]]:

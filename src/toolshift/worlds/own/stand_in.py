@@ -9,7 +9,7 @@ from typing import Any
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
 from toolshift.core.user import as_said
-from toolshift.interop.schema import fitted, usual
+from toolshift.interop.schema import fitted, needed_with, takes_null, usual
 from toolshift.interop.tools import Documented, StandIn
 
 ActResult = dict[int, list[dict[str, Any]]]
@@ -27,7 +27,7 @@ def carry_out(
             if solver.look_further([true.description, true.name]):
                 continue
             break
-        arguments = _arguments(solver, tool, true, _with_new(solver, tool, env, heard or {}))
+        arguments = _arguments(solver, tool, true, env, heard or {})
         if any(t.key == tool.key and t.params == tool.params for t in solver.offered()):
             return solver.read(*solver.perform(tool, arguments))
     raise Impossible("tool_unavailable")
@@ -63,7 +63,9 @@ def _is_for(tool: Tool, true: Tool, env: Known) -> bool:
     return stand is None or all(env.find(fact) == value for fact, value in stand.only.items())
 
 
-def _with_new(solver: Solver, tool: Tool, env: Known, heard: ActResult) -> Known:
+def _with_new(
+    solver: Solver, tool: Tool, env: Known, heard: ActResult, needed: frozenset[str]
+) -> Known:
     """What is known, with the values of required parameters that the true tool has not.
 
     Such a value is one that the user was made to state, one of the user's or of an earlier result
@@ -71,7 +73,8 @@ def _with_new(solver: Solver, tool: Tool, env: Known, heard: ActResult) -> Known
     """
     found = {}
     for param in tool.params:
-        if not param.required or param.fact in solver.goal or env.find(param.fact) is not None:
+        known = param.fact in solver.goal or env.find(param.fact) is not None
+        if known or not (param.required or param.fact in needed):
             continue
         told = tool.told.get(param.fact) if isinstance(tool, Documented) else None
         stated = told is not None and solver.backend.user_said(as_said(told))
@@ -81,6 +84,40 @@ def _with_new(solver: Solver, tool: Tool, env: Known, heard: ActResult) -> Known
         if value is not None:
             found[param.fact] = value
     return env.about(**found) if found else env
+
+
+def _needed(tool: Tool, true: Tool, env: Known) -> frozenset[str]:
+    """The facts of the parameters that the alternative needs which a call chooses."""
+    source = tool.source if isinstance(tool, Documented) else None
+    stand = _stand_in(tool, true)
+    if source is None or stand is None or stand.inside:
+        return frozenset()
+    values = {param.fact: env.find(param.fact) for param in tool.params} | {**stand.says}
+    said = {
+        source.known[fact]: stand.restated[fact](value) if fact in stand.restated else value
+        for fact, value in values.items()
+        if fact in source.known
+    }
+    names = needed_with(source.inputs, said)
+    return frozenset(fact for fact, name in source.known.items() if name in names)
+
+
+def _left_out(solver: Solver, tool: Tool, env: Known) -> dict[str, None]:
+    """The required arguments for which null says that there is none: nothing is known of them.
+
+    A provider's strict mode requires every argument, and takes null for one that is left out.
+    """
+    if not isinstance(tool, Documented):
+        return {}
+    return {
+        param.name: None
+        for param in tool.params
+        if param.required
+        and param.given is None
+        and param.fact not in solver.goal
+        and env.find(param.fact) is None
+        and takes_null(param.schema)
+    }
 
 
 def _stated(solver: Solver, name: str) -> Any:
@@ -104,21 +141,29 @@ def _bare(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
 
 
-def _arguments(solver: Solver, tool: Tool, true: Tool, env: Known) -> dict[str, Any]:
+def _arguments(
+    solver: Solver, tool: Tool, true: Tool, env: Known, heard: ActResult
+) -> dict[str, Any]:
     """What to call a shown tool with, in the types that it takes."""
     stand = _stand_in(tool, true)
+    needed = _needed(tool, true, env)
+    env = _with_new(solver, tool, env, heard, needed)
+    nulls = _left_out(solver, tool, env)
     if stand is None or not (stand.says or stand.inside):
-        said = solver.arguments(tool, env)
+        known = tool.with_(params=tuple(p for p in tool.params if p.name not in nulls))
+        said = {**solver.arguments(known, env), **nulls}
     else:
         said = _in_its_place(stand, tool, solver.arguments(true, env), true)
+        said = {**nulls, **said}
         said |= {
             param.name: solver.require(param.fact, env)
             for param in tool.params
-            if param.required and param.name not in said
+            if (param.required or (env.find(param.fact) is not None and param.fact in needed))
+            and param.name not in said
         }
-    words = {} if stand is None or stand.inside else stand.words
+    how = {} if stand is None else stand.restated
     said = {
-        name: _in_words(words.get(param.fact, {}), said[name])
+        name: how[param.fact](said[name]) if param.fact in how else said[name]
         for param in tool.params
         if (name := param.name) in said
     }
@@ -127,11 +172,6 @@ def _arguments(solver: Solver, tool: Tool, true: Tool, env: Known) -> dict[str, 
         name: next(fitted(value, schemas[name]), value) if name in schemas else value
         for name, value in said.items()
     }
-
-
-def _in_words(words: Mapping[str, str], value: Any) -> Any:
-    """A choice as the shown tool calls it."""
-    return words.get(value, value) if isinstance(value, str) else value
 
 
 def _in_its_place(

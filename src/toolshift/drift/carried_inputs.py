@@ -1,0 +1,146 @@
+"""Whether a change of what a tool takes is carried, asked or only said, and why."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+from toolshift.core.user import as_said
+from toolshift.drift.changes import ToolChange
+from toolshift.interop.parts import kinds_of
+from toolshift.interop.schema import fitted, sample, usual
+from toolshift.shifts.release.mapped_tools import Route
+from toolshift.shifts.release.nested import Meeting, Met, form_of, is_left_out, nodes_in
+from toolshift.shifts.release.release import Release
+
+Carriage = Literal["carried", "asked", "said"]
+Judgement = tuple[Carriage, str]
+
+
+def route_of(release: Release, change: ToolChange) -> Route | None:
+    """What carries the calls of the tool that a change is of."""
+    routes = release.routes.get(change.new, ())
+    return next((route for route in routes if route.old == change.old), None)
+
+
+@lru_cache(maxsize=512)
+def _met(release: Release, old: str, new: str) -> dict[str, list[Met]]:
+    """By their old paths, the values of two tools that go on."""
+    route = next((one for one in release.routes.get(new, ()) if one.old == old), None)
+    if route is None or route.inside:
+        return {}
+    names = release.answers.params.get(old, {})
+    words = release.answers.values.get(old, {})
+    before = form_of(release.before.sources[old])
+    after = form_of(release.after.sources[new])
+    meeting = Meeting(
+        before,
+        after,
+        lambda gone, come: {path: names[path] for path in gone if path in names},
+        lambda path, was, now, alike: words.get(path, {}),
+    )
+    required = {p.name: p.required for p in release.before.sources[old].tool.params}
+    for mine, theirs in route.params.items():
+        if mine in before.params and theirs in after.params:
+            meeting.walk(before.params[mine], after.params[theirs], mine, theirs, required[mine])
+    found: dict[str, list[Met]] = {}
+    for one in meeting.met:
+        found.setdefault(one.path, []).append(one)
+    return found
+
+
+def optional(release: Release, change: ToolChange) -> Judgement:
+    """A parameter that may be said now: carried where it asks for pages, which are really cut."""
+    route = route_of(release, change)
+    style = route.pages.after if route is not None and route.pages is not None else None
+    if style is not None and change.where in (style.param.name, style.size_param):
+        return "carried", ""
+    return "said", "the tool behind it does not know it: it is taken, and has no effect"
+
+
+def required(release: Release, change: ToolChange) -> Judgement:
+    """A parameter that has to be said now: carried where its value is known, else asked."""
+    path = new_path(release, change)
+    schema = dict(nodes_in(form_of(release.after.sources[change.new]))).get(path)
+    if schema is None:
+        return "said", "nothing says its value"
+    told = release.answers.given.get(change.new, {}).get(path, usual(schema))
+    if told is not None or "null" in kinds_of(schema):
+        return "carried", ""
+    return "asked", f"what do users say for it? {entry(change.new, path)}"
+
+
+def entry(tool: str, path: str) -> str:
+    """The entry of a mapping that says what users state."""
+    bare = path.isascii() and path.replace("_", "").replace("-", "").isalnum()
+    return f"[given.{tool}] {path if bare else as_quoted(path)} = ..."
+
+
+def as_quoted(path: str) -> str:
+    """A path as a key of TOML."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def new_path(release: Release, change: ToolChange) -> str:
+    """The path of what a change is of, by the new names."""
+    met = _met(release, change.old, change.new)
+    if change.where in met:
+        return met[change.where][0].there
+    lead, _, name = change.where.rpartition(".")
+    return f"{met[lead][0].there}.{name}" if lead in met else change.where
+
+
+def renamed(release: Release, change: ToolChange) -> Judgement:
+    """A parameter, or a member inside of one, under another name."""
+    names = release.answers.params.get(change.old, {})
+    if change.where in _met(release, change.old, change.new) or names.get(change.where):
+        return "carried", ""
+    return "said", "nothing tells what it has become: calls with it fail"
+
+
+def no_longer_required(release: Release, change: ToolChange) -> Judgement:
+    """A parameter that may be left out now: the tool behind it is told the default."""
+    found = _met(release, change.old, change.new).get(change.where, ())
+    if found and all(one.new.get("default") is not None for one in found):
+        return "carried", ""
+    return "said", "the tool behind it asks for it still: a call without it fails"
+
+
+def widened(release: Release, change: ToolChange) -> Judgement:
+    """More types: carried where only null has come, which the tool behind is not told."""
+    found = _met(release, change.old, change.new).get(change.where, ())
+    only_null = found and all(
+        kinds_of(one.new) - kinds_of(one.old) == {"null"}
+        and is_left_out(None, one.old, one.required)
+        for one in found
+    )
+    if only_null:
+        return "carried", ""
+    return "said", "the tool behind it takes the types of today only"
+
+
+def valued(release: Release, change: ToolChange) -> Judgement:
+    """Another type, or other choices: carried where the tool behind takes what is said now."""
+    if change.kind == "choice_replaced":
+        words = release.answers.values.get(change.old, {}).get(change.where, {})
+        lost = [one for one in change.before if not words.get(str(one))]
+        if lost:
+            return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
+        return "carried", ""
+    found = _met(release, change.old, change.new).get(change.where)
+    if not found:
+        return "said", "it is inside of an argument that has another form, and is not carried"
+    for one in found:
+        example = sample(one.new)
+        if not _taken(release, change, one, example):
+            return "said", f"the tool behind it cannot take {as_said(example)[:60]}"
+    return "carried", ""
+
+
+def _taken(release: Release, change: ToolChange, one: Met, example: Any) -> bool:
+    """Whether the tool behind takes an example of what is said now."""
+    route = route_of(release, change)
+    if route and one.path in route.params:
+        params = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
+        return route.takes(one.path, example, params[one.path])
+    return any(True for _ in fitted(example, one.old))
