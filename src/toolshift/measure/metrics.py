@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolshift.core.shift import TIERS
-from toolshift.core.tool import OWN_OUTAGE
+from toolshift.episode.grade import AT_WILL
 from toolshift.measure import statistics as st
 from toolshift.measure.power import smallest_drop_of
 from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scored
@@ -132,18 +132,29 @@ class Measures(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def void_matters(self) -> bool:
-        """Whether accuracy is given with its bounds: many voids, own outages, or any unclear."""
-        many = self.void > VOIDS_SAID * self.episodes
-        return many or OWN_OUTAGE in self.void_kinds or self.unclear > 0
+        """Whether accuracy is given with its bounds: many voids, some at will, or any unclear."""
+        return self.void > VOIDS_SAID * self.episodes or self.void_at_will or self.unclear > 0
+
+    @property
+    def void_at_will(self) -> bool:
+        """Whether an episode is void in a way that an agent can bring about."""
+        return any(kind in AT_WILL for kind in self.void_kinds)
 
     @property
     def stated(self) -> Interval:
         """The accuracy that a sentence states.
 
-        An agent could say that it is out of order wherever it would fail. So where its own program
-        says so, void episodes count as failures, the cautious one of the two bounds.
+        An agent could say that it is out of order wherever it would fail, or ask what nobody
+        understands until its budget is spent. Where it did, void episodes count as failures: the
+        cautious one of the two bounds.
         """
-        return self.accuracy_all if OWN_OUTAGE in self.void_kinds else self.accuracy
+        return self.accuracy_all if self.void_at_will else self.accuracy
+
+    @property
+    def stated_drop(self) -> Interval:
+        """The drop that a sentence states: the cautious one where `stated` is."""
+        cautious = self.void_at_will and not isnan(self.drop_all.estimate)
+        return self.drop_all if cautious else self.drop
 
     @property
     def bounds(self) -> tuple[float, float]:
