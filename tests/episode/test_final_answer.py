@@ -74,7 +74,8 @@ def test_a_refusal_is_read_alike_wherever_it_is_said(text: str, way: str) -> Non
     assert (other.passed, other.refused, other.right_reason) == (
         one.passed, one.refused, one.right_reason,
     )  # fmt: skip
-    assert other.passed and other.prose  # counted with the endings that are read from words
+    assert other.passed
+    assert other.prose  # counted with the endings that are read from words
 
 
 def test_such_a_refusal_before_the_evidence_fails_and_is_named() -> None:
@@ -109,9 +110,11 @@ def test_the_trace_keeps_how_it_was_said_and_is_played_again() -> None:
     assert (last.kind, last.through, last.prose) == ("refuse", FINAL_ANSWER, False)
     told = messages(NOWHERE, episode.steps)
     call = [call["function"] for one in told for call in one.get("tool_calls", ())][-1]
-    assert call["name"] == FINAL_ANSWER and REFUSALS[0] in str(call["arguments"])
+    assert call["name"] == FINAL_ANSWER
+    assert REFUSALS[0] in str(call["arguments"])
     again = play_again(NOWHERE, episode.steps)
-    assert again.steps == episode.steps and grade(again) == grade(episode)
+    assert again.steps == episode.steps
+    assert grade(again) == grade(episode)
 
 
 def test_where_refusing_is_no_end_the_words_are_an_answer() -> None:
