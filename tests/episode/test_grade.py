@@ -263,6 +263,7 @@ def test_a_user_who_keeps_back_what_the_scene_needs_makes_it_void() -> None:
     steps = [asking(), asking(said="What hue is it?"), BUDGET]
     verdict = regrade(needing("city"), steps, "budget")
     assert (verdict.void, verdict.cause, verdict.misunderstood) == (True, "simulator", 2)
+    assert not verdict.excused  # an agent could ask what nobody understands wherever it would fail
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,28 @@ def test_void_episodes_are_counted_by_kind() -> None:
     assert row.void_kinds == {"infrastructure": 4, "simulator": 2}
 
 
+OUTAGE = msgspec.structs.replace(VOID, cause="own_outage")
+
+
+@pytest.mark.parametrize("void", [SIMULATOR, OUTAGE])
+@pytest.mark.parametrize("lost", [1, 4, 12, 20])
+def test_a_void_that_an_agent_can_bring_about_hides_no_drop(void: Grade, lost: int) -> None:
+    """The drop, its test and the headline are those of an agent that fails there."""
+    hiding = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (20 - lost, GOOD), (lost, void)))
+    failing = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (20 - lost, GOOD), (lost, BAD)))
+    one, other = tier(hiding), tier(failing)
+    assert one.drop == other.drop
+    assert (one.p_value, one.significant) == (other.p_value, other.significant)
+    assert one.stated == other.accuracy
+    assert one.void_matters
+
+
+def test_such_a_void_in_the_clean_arm_counts_there_too() -> None:
+    arms = Arms(rows(CLEAN, (12, GOOD), (8, SIMULATOR)) + rows(ERASED, (12, GOOD), (8, BAD)))
+    assert arms.measure("clean", arms.clean).stated.estimate == pytest.approx(0.6)
+    assert tier(arms).drop.estimate == pytest.approx(0)
+
+
 def test_a_drop_hidden_in_void_episodes_is_said() -> None:
     arms = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (8, GOOD), (12, VOID)))
     row = tier(arms)

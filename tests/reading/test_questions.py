@@ -174,3 +174,39 @@ def test_every_wording_of_the_training_data_is_understood(world: str) -> None:
             for wording in _VariedBackend.wordings:
                 question = wording.format(facts[slot].label)
                 assert asked_about(question, ask.goal, facts, ask.text) == (slot,)
+
+
+OPEN = (
+    "What do you mean?",
+    "Can you elaborate?",
+    "Could you clarify?",
+    "Please tell me more.",
+    "I need more information.",
+    "Sorry, I don't understand. Can you be more specific?",
+    "Your request is unclear. Could you explain it?",
+)
+
+
+@pytest.mark.parametrize("world", ["poi", "retail", "medical"])
+@pytest.mark.parametrize("question", OPEN)
+def test_an_open_question_is_answered_where_one_detail_alone_is_missing(
+    world: str, question: str
+) -> None:
+    """Of several, or of none, the user does not know which is meant."""
+    facts = find_world(world).facts
+    first, second, *_ = facts
+    goal = {first: "Xyzzy Qua", second: "Plugh Frob"}
+    assert asked_about(question, goal, facts, "It is for Xyzzy Qua.") == (second,)
+    assert asked_about(question, goal, facts, "It is for Plugh Frob.") == (first,)
+
+
+@pytest.mark.parametrize("world", ["poi", "retail", "medical"])
+@pytest.mark.parametrize(
+    "question",
+    ["What colour is it?", "What is your phone number?", "Do you want anything else?", "Why?"],
+)
+def test_a_question_that_names_another_thing_is_not_open(world: str, question: str) -> None:
+    facts = find_world(world).facts
+    first, second, *_ = facts
+    goal = {first: "Xyzzy Qua", second: "Plugh Frob"}
+    assert second not in asked_about(question, goal, facts, "It is for Xyzzy Qua.")

@@ -28,6 +28,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         effects: the writes that it made, in terms of entities.
         slot: what a question to the user was about; "" where he did not understand it.
         prose: said outside the protocol, and read by `reading.prose.read_prose`.
+        through: of a refusal that was read in the words of an answer: the tool that carried them,
+            "final_answer"; "" for any other step.
         judge: the model that was asked what the prose is (`agents.judge`); "" for none.
         told: of an answer that its type left unclear: "right" or "wrong", as a judge or somebody
             decided; "" where nobody has.
@@ -55,6 +57,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     effects: tuple[tuple[Any, ...], ...] = ()
     slot: str = ""
     prose: bool = False
+    through: str = ""
     judge: str = ""
     told: str = ""
     told_by: str = ""

@@ -43,6 +43,7 @@ from toolshift.core.tool import (
 )
 from toolshift.core.user import Ask, leaves_out
 from toolshift.episode.budget import Budget
+from toolshift.episode.grading_rules import answers_right
 from toolshift.episode.user import answer as user_answers
 from toolshift.reading.absence import is_none
 from toolshift.reading.plain_prose import read_plain_prose
@@ -238,6 +239,48 @@ class Episode:
         self._still_going()
         return self._say(Step("answer", self.turn, said=text, prose=prose))
 
+    def final_answer(self, text: str) -> None:
+        """Answers the request, or refuses it where the words of the answer do.
+
+        "There is no place by that name." is a refusal, whether it is said through the protocol or
+        in prose. What the check of the request takes for right stays an answer.
+
+        Args:
+            text: of the answer, as an agent gave it to `final_answer`.
+
+        Raises:
+            Over: where the episode has ended, or a shift breaks down at the next turn.
+        """
+        self._still_going()
+        reading = None if self._goes_on or self._is_right(text) else self._read(text)
+        if reading is None or reading.kind != "refusal":
+            self.answer(text)
+        else:
+            self.refuse(reading.reason or UNSTATED, text, through=FINAL_ANSWER)
+        if reading is not None and reading.judge:
+            self.steps[-1] = msgspec.structs.replace(self.steps[-1], judge=reading.judge)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a refusal is no end: the user goes by a script, whatever is said to them."""
+        scene, ask = self.scene, self.ask_now
+        return ask.scripted and (scene.solvable or ask.blocked or scene.outcome.calls_alone)
+
+    def _is_right(self, text: str) -> bool:
+        """Whether an answer says what the check of its request wants."""
+        said = [*self.steps, Step("answer", self.turn, said=text)]
+        return any(
+            bool(scene.asks[self.asked].pattern or scene.asks[self.asked].expected)
+            and answers_right(scene, said)[self.asked]
+            for scene in (self.scene, self.scene.clean)
+            if self.asked < len(scene.asks)
+        )
+
+    def _read(self, text: str) -> ProseReading:
+        """What a message to the user is: a question, a refusal or an answer."""
+        shown = "\n".join(step.text for step in self.steps if step.kind == "call")
+        return read_ending(self.scene, text, shown, heard_in(self.steps, self.ask_now), self.judge)
+
     def _say(self, step: Step) -> str:
         """Ends a request with the words to the user; returns the user's next turn."""
         step = self._judged(step)
@@ -273,18 +316,18 @@ class Episode:
         self._calls_before = self._calls
         return msgspec.structs.replace(step, effects=tuple(self.session.upstream.effects[before:]))
 
-    def refuse(self, reason: str, said: str = "", prose: bool = False) -> None:
+    def refuse(self, reason: str, said: str = "", prose: bool = False, through: str = "") -> None:
         """Ends the episode because the request cannot be fulfilled.
 
         Args:
             reason: one of `toolshift.core.message.REASONS`.
             said: the words beside it.
             prose: whether it was read out of prose.
+            through: the tool in whose words it was read (`Step.through`).
         """
         self._still_going()
-        ask, step = self.ask_now, Step("refuse", self.turn, reason, said=said, prose=prose)
-        goes_on = self.scene.solvable or ask.blocked or self.scene.outcome.calls_alone
-        if not (ask.scripted and goes_on):
+        step = Step("refuse", self.turn, reason, said=said, prose=prose, through=through)
+        if not self._goes_on:
             self._finish("refused", step)
         elif self.asked + 1 == len(self.scene.asks):
             self._finish("refused", self._judged(step))
@@ -435,7 +478,7 @@ class Episode:
         elif wrong := protocol_error(call):
             self._reject(call, "invalid_arguments", wrong)
         elif call.name == FINAL_ANSWER:
-            self.answer(call.arguments["answer"])
+            self.final_answer(call.arguments["answer"])
         elif call.name == REFUSE:
             self.refuse(call.arguments["reason"], str(call.arguments.get("explanation", said)))
         elif call.name == ASK_USER:
@@ -452,9 +495,7 @@ class Episode:
             self._count_repeats()
 
     def _take_prose(self, text: str) -> None:
-        shown = "\n".join(step.text for step in self.steps if step.kind == "call")
-        heard = heard_in(self.steps, self.ask_now)
-        reading = read_ending(self.scene, text, shown, heard, self.judge)
+        reading = self._read(text)
         if reading.kind == "question":
             self.ask(text, prose=True)
         elif reading.kind == "refusal":
@@ -624,6 +665,8 @@ def _as_call(name: str, step: Step, extra: dict[str, Any]) -> dict[str, Any]:
     kind = step.kind
     if kind == "answer" and step.name:
         kind = "ask" if step.name == ASK_USER else "refuse"
+    if step.through:
+        kind = "answer"
     tool, arguments = spoken[kind]
     return as_tool_call(tool, arguments, name, extra)
 

@@ -23,6 +23,13 @@ from toolshift.episode.grading_rules import (
 )
 from toolshift.reading.text import fold
 
+SIMULATOR = "simulator"
+"""The cause of an episode in which the simulated user understood no question that it needed."""
+
+AT_WILL = (OWN_OUTAGE, SIMULATOR)
+"""The kinds of void that an agent can bring about. Where a run has one, its headline counts all
+void episodes as failures: to be void never pays."""
+
 UNCLEAR = "unclear_answer"
 """The cause of an episode whose answer is neither right nor wrong by its type."""
 
@@ -38,14 +45,16 @@ class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
             ("simulator"), a call was made that a recording does not know ("unrecorded"), the code
             of the shift raised ("broken_shift"), or its own program says that what it needs is out
             of order ("own_outage").
-            Counted, never scored as a failure; see `excused`.
+            Counted apart; where the agent can bring it about, the headline counts it as a failure
+            (`excused`).
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
         solvable: whether the right end was an answer. An episode that fulfils a request of which
             a refusal is only presumed to be right (`Outcome.presumed`) shows that it was.
         refused: ended in a refusal.
         right_reason: refused, and for the right reason.
-        prose: the ending was read from prose, not from the protocol.
+        prose: the ending was read from its words (prose, or a `final_answer` that refuses), not
+            from the protocol.
         met: the agent actually met what the shift changed.
         calls: tool calls made (the chain length).
         errors: calls that failed.
@@ -77,7 +86,7 @@ class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def excused(self) -> bool:
         """Whether it is void for a reason that the agent cannot bring about."""
-        return self.void and self.cause != OWN_OUTAGE
+        return self.void and self.cause not in AT_WILL
 
     def __post_init__(self) -> None:
         """Reads the causes of format 1 under their current names."""
@@ -102,7 +111,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     if last is not None and last.kind == "failure" and last.name in (BROKEN_SHIFT, OWN_OUTAGE):
         void = last.name
     if not passed and misunderstood and _unheard(scene, steps, end):
-        void = "simulator"
+        void = SIMULATOR
     unclear = not passed and not void and is_unclear(scene, steps, end)
     refused = end == "refused"
     reason = last.name if last is not None and refused else ""
@@ -114,7 +123,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
         solvable=scene.solvable or _fulfilled_after_all(scene, steps, end),
         refused=refused,
         right_reason=refused and reason == scene.outcome.refusal,
-        prose=last is not None and last.prose,
+        prose=last is not None and (last.prose or bool(last.through)),
         met=_met(scene, calls),
         calls=len(calls),
         errors=len([step for step in calls if not step.ok]),

@@ -168,7 +168,7 @@ def regrade_run(
 
 
 def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
-    """Reads again the message in prose that ended an episode.
+    """Reads again the words that ended an episode: prose, or an answer that was read as a refusal.
 
     Where the judge takes it for what would not have ended it (a question, or an answer to a request
     that others follow), nobody knows how it would have gone on, so it stays as it was read.
@@ -179,11 +179,13 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
         judge: reads the message.
 
     Returns:
-        The record with the new ending, labelled; as it is where no prose ended it.
+        The record with the new ending, labelled; as it is where no such words ended it.
     """
-    if not record.steps or not record.steps[-1].prose or record.end not in ("answered", "refused"):
+    if not record.steps or record.end not in ("answered", "refused"):
         return record
     *before, last = record.steps
+    if not (last.prose or last.through):
+        return record
     answered = sum(step.kind == "answer" for step in before)
     shown = "\n".join(step.text for step in before if step.kind == "call")
     reading = read_ending(scene, last.said, shown, heard_in(before, scene.asks[answered]), judge)
@@ -191,7 +193,10 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
     if reading.kind == "question" or (end == "answered" and answered + 1 < len(scene.asks)):
         return record
     kind, name = ("refuse", reading.reason) if end == "refused" else ("answer", "")
-    ending = msgspec.structs.replace(last, kind=kind, name=name, judge=reading.judge)
+    through = last.through if end == "refused" else ""
+    ending = msgspec.structs.replace(
+        last, kind=kind, name=name, through=through, judge=reading.judge
+    )
     return msgspec.structs.replace(record, steps=(*before, ending), end=end)
 
 

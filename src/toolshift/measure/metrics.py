@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolshift.core.shift import TIERS
-from toolshift.core.tool import OWN_OUTAGE
+from toolshift.episode.grade import AT_WILL
 from toolshift.measure import statistics as st
 from toolshift.measure.power import smallest_drop_of
 from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scored
@@ -53,7 +53,8 @@ class Measures(msgspec.Struct, frozen=True, omit_defaults=True):
         met: share of scored episodes in which the agent met what the shift changed.
         accuracy_met: accuracy on those.
         clean: accuracy on the same tasks, clean.
-        drop: clean minus shifted, paired; NaN where the clean accuracy is under one half.
+        drop: clean minus shifted, paired, with voids that an agent can bring about (`AT_WILL`) as
+            failures; NaN where the clean accuracy is under one half.
         drop_all: the drop with void episodes as failures (intent to treat); NaN where they are
             as common in the clean scenes, so that leaving them out favours neither arm.
         drop_met: the same over episodes that met the shift.
@@ -128,22 +129,27 @@ class Measures(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def clean_defined(self) -> bool:
         """Whether this group's own accuracy allows drops from it; for the clean group."""
-        return st.drop_is_defined(self.accuracy.estimate)
+        return st.drop_is_defined(self.stated.estimate)
 
     @property
     def void_matters(self) -> bool:
-        """Whether accuracy is given with its bounds: many voids, own outages, or any unclear."""
-        many = self.void > VOIDS_SAID * self.episodes
-        return many or OWN_OUTAGE in self.void_kinds or self.unclear > 0
+        """Whether accuracy is given with its bounds: many voids, some at will, or any unclear."""
+        return self.void > VOIDS_SAID * self.episodes or self.void_at_will or self.unclear > 0
+
+    @property
+    def void_at_will(self) -> bool:
+        """Whether an episode is void in a way that an agent can bring about."""
+        return any(kind in AT_WILL for kind in self.void_kinds)
 
     @property
     def stated(self) -> Interval:
         """The accuracy that a sentence states.
 
-        An agent could say that it is out of order wherever it would fail. So where its own program
-        says so, void episodes count as failures, the cautious one of the two bounds.
+        An agent could say that it is out of order wherever it would fail, or ask what nobody
+        understands until its budget is spent. Where it did, void episodes count as failures: the
+        cautious one of the two bounds.
         """
-        return self.accuracy_all if OWN_OUTAGE in self.void_kinds else self.accuracy
+        return self.accuracy_all if self.void_at_will else self.accuracy
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -256,9 +262,17 @@ class Arms:
         return Tally.count(rows["task"], held, self.scenes.known)
 
     def _passes(self, rows: Rows, void_fails: bool = False) -> Tally:
-        """Passes by task; void episodes are left out, or count as failures."""
-        counted = rows if void_fails else rows[~rows["void"]]
-        return self._count(counted, counted["passed"])
+        """Passes by task; void episodes are left out, or count as failures.
+
+        Those that an agent can bring about are always failures: a drop is not hidden by them.
+        """
+        counted = rows if void_fails else rows[~self._excused(rows)]
+        return self._count(counted, counted["passed"] & ~counted["void"])
+
+    def _excused(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which episodes are void for a reason that the agent cannot bring about."""
+        at_will = [code for code, cause in enumerate(self.causes) if cause in AT_WILL]
+        return rows["void"] & ~np.isin(rows["cause"], at_will)
 
     def _with_detectable(self, row: Measures, rows: Rows, level: float) -> Measures:
         """The row with the smallest drop that it would show if it were the only one with a drop."""
@@ -292,13 +306,14 @@ class Arms:
 
     def _measure(self, label: str, rows: Rows) -> Measures:
         kept = rows[~rows["void"]]
-        mine, met = self._passes(kept), kept[kept["met"]]
+        scored, met = self._passes(kept), kept[kept["met"]]
+        mine = self._passes(rows)
         partner = self.clean_passes.over(mine.tasks)
         first, second = pairs(self.clean_passes, mine)
         is_clean = self._arm(rows) == "clean"
         before = _rate(partner)
         defined = len(partner) > 0 and not is_clean and st.drop_is_defined(before.estimate)
-        every = best = accuracy_met = accuracy = _rate(mine)
+        every = best = accuracy_met = accuracy = _rate(scored)
         drop_met = drop = st.drop_of_means(first, second) if defined else NOTHING
         unclear = _how_many(kept["unclear"])
         if len(kept) < len(rows):
@@ -312,7 +327,8 @@ class Arms:
             accuracy_met = _rate(self._passes(met))
             drop_met = NOTHING
             if defined and len(met):
-                drop_met = st.drop_of_means(*pairs(self.clean_passes, self._passes(met)))
+                met_at_all = self._passes(rows[rows["met"]])
+                drop_met = st.drop_of_means(*pairs(self.clean_passes, met_at_all))
         sorts, scenes = np.unique(rows["sort"]), _by_scene(kept)
         tiers, dimensions = self.scenes.labels(tier_of), self.scenes.labels(dimension_of)
         return Measures(
@@ -358,7 +374,7 @@ class Arms:
         partner = self.clean_all.over(mine.tasks)
         planned = int(partner.of[partner.tasks].sum())
         void_clean = planned - int(self.clean_passes.of[partner.tasks].sum())
-        void_mine = _how_many(rows["void"])
+        void_mine = _how_many(self._excused(rows))
         if not len(partner) or void_clean * len(rows) == void_mine * planned:
             return NOTHING
         if not st.drop_is_defined(_rate(partner).estimate):

@@ -155,7 +155,7 @@ def _act(episode: Episode, step: Step) -> None:
     elif step.kind == "answer":
         episode.answer(step.said, step.prose)
     elif step.kind == "refuse":
-        episode.refuse(step.name, step.said, step.prose)
+        episode.refuse(step.name, step.said, step.prose, step.through)
     elif step.kind == "budget":  # a call too many, which a trace does not keep
         episode.call("", {})
     else:

@@ -67,6 +67,23 @@ _OTHER_MATTERS = (
 )
 _NOTHING = Fact("", (), _OTHER_MATTERS)
 """Questions to users that ask for no detail of a request."""
+_OF_THE_TALK = frozenset(
+    """
+    a an the this that it its these those there here you your me my i i'm i'd i've i'll you're we us
+    our is are be been was were am do does did don't didn't isn't doesn't can could can't couldn't
+    would will may might should shall have has had not no of on in at to for with by about from and
+    or but so if as than then what what's which how please kindly sorry thanks thank
+    exactly precisely bit little some any more further additional again just also too very quite yet
+    still first before out mean meant meaning elaborate clarify clarification explain explanation
+    specify specific specifics specifically describe rephrase reword repeat say said tell provide
+    give share add expand understand understood follow unclear clear sure certain vague ambiguous
+    incomplete missing leave left lack lacking need needed require required know detail details info
+    information context request message question something looks seems complete full able afraid
+    enough
+    """.split()  # noqa: SIM905
+)
+"""Words about the talk itself. A question of such words alone names no thing."""
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _ASKS_OPENLY = re.compile(rf"\b{_WH}\b")
 
 
@@ -183,13 +200,32 @@ def asked_about(
     plain = _label_of(question, goal, vocabulary)
     if plain:
         return (plain,)
+    known = {slot: value for slot, value in goal.items() if slot in vocabulary}
+    states = _states(known, request)
+    left_out = [slot for slot, state in states.items() if state == "open"]
+    if len(left_out) == 1 and _is_open(question, request):
+        return (left_out[0],)
     if not (isinstance(vocabulary, Facts) and vocabulary.weights):
         return _by_rule(question, goal, vocabulary, request)
-    known = {slot: value for slot, value in goal.items() if slot in vocabulary}
-    guess = read_weights(vocabulary.weights).guess(mask(question, known), _states(known, request))
+    guess = read_weights(vocabulary.weights).guess(mask(question, known), states)
     if len(guess.slots) > 1 or guess.lead >= LEAD:
         return guess.slots
     return _by_rule(question, goal, vocabulary, request) or guess.slots
+
+
+def _is_open(question: str, request: str) -> bool:
+    """Whether a question names no detail: "What do you mean?", "Can you elaborate?".
+
+    It has only words about the talk, and words of the request.
+    """
+    words, said = _words_of(question), frozenset(_words_of(request))
+    return any(word in _OF_THE_TALK for word in words) and all(
+        word in _OF_THE_TALK or word in said for word in words
+    )
+
+
+def _words_of(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text).lower().replace("’", "'"))
 
 
 def _by_rule(

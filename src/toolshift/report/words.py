@@ -29,7 +29,8 @@ CAUSES = {
     "malformed_output": "It made a call that could not be read, or broke down.",
     "budget": "It ran out of calls or turns.",
     "infrastructure": "Its endpoint failed: not the agent's doing, and not scored.",
-    "simulator": "The simulated user did not understand its question: not scored.",
+    "simulator": "The simulated user did not understand its question: not scored, and a failure "
+    "in the headline.",
     "unrecorded": "It made a call that the recording does not know: not scored.",
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
     "own_outage": "Its own program said that it is out of order: not scored, and a failure in the "

@@ -105,8 +105,8 @@ class AgentSession:
         return self._act(lambda: self._turn(lambda: self.episode.ask(storable(question))))
 
     def answer(self, text: str) -> ActResult:
-        """Answers the user's request."""
-        return self._act(lambda: self._turn(lambda: self.episode.answer(storable(text))))
+        """Answers the user's request; words that refuse are read as a refusal."""
+        return self._act(lambda: self._turn(lambda: self.episode.final_answer(storable(text))))
 
     def refuse(self, reason: str, said: str = "") -> ActResult:
         """Refuses for one of `toolshift.core.message.REASONS`."""
