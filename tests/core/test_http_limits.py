@@ -19,6 +19,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from running import Run
 
 from toolshift import Turn, UsageError
 from toolshift.agents.catalog import contestants
@@ -179,6 +180,18 @@ def test_a_limit_that_is_none_is_refused(odd: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(SECONDS, odd)
     with pytest.raises(UsageError, match=f"{SECONDS} is"):
         limit(SECONDS)
+
+
+def test_a_limit_that_is_none_is_said_before_anything_is_asked(
+    toolshift: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MEGABYTES, "many")
+    nowhere = "http://127.0.0.1:9/v1"
+    run = ("run", "--agent", "chat:m", "--base-url", nowhere, "--world", "poi", "--tasks", "1")
+    proxy = ("model-proxy", "--upstream", nowhere, "--shift", "tool_name_noise:1")
+    for words in (run, proxy, ("lock", nowhere)):
+        code, _, err = toolshift(*words)
+        assert (code, f"{MEGABYTES} is 'many'" in err) == (2, True), err
 
 
 def test_json_of_a_reply_is_read() -> None:

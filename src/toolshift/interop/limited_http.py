@@ -23,6 +23,7 @@ def limited_client(headers: dict[str, str] | None = None, **how: Any) -> httpx2.
 
     It asks for replies that are not packed; one that is all the same is unpacked piece by piece.
     """
+    ReplyLimits()  # a limit that is none is said before anything is asked
     asked = {**(headers or {}), "accept-encoding": "identity"}
     return httpx2.AsyncClient(headers=asked, event_hooks={"response": [_limit]}, **how)
 

@@ -90,6 +90,7 @@ class ModelProxy:
         self.toolless = 0
         self._said, self._answered = Said(), Answered()
         self._known: OrderedDict[bytes, tuple[Toolbox, LiveScene]] = OrderedDict()
+        ReplyLimits()  # a limit that is none is said before the first request
         self._client = client or httpx.AsyncClient(
             timeout=httpx.Timeout(600, connect=20), trust_env=not _is_local(upstream)
         )
