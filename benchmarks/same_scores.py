@@ -71,8 +71,12 @@ print(json.dumps(seen))
 
 FAMILIES = """
 import json
-from toolshift.runs.families import TRAINING_FAMILIES
-print(json.dumps(TRAINING_FAMILIES))
+try:
+    from toolshift.shifts.training_families import TRAINING_FAMILIES
+    found = TRAINING_FAMILIES.all()
+except ModuleNotFoundError:
+    from toolshift.runs.families import TRAINING_FAMILIES as found
+print(json.dumps({name: list(shifts) for name, shifts in found.items()}))
 """
 
 PLAIN_PATH = """
@@ -221,7 +225,8 @@ class Side:
         )  # fmt: skip
         if refused and done.returncode == 2 and refused in done.stderr:
             return refused
-        if done.returncode not in (0, 1):
+        crashed = done.returncode == 1 and "Traceback (most recent call last)" in done.stderr
+        if crashed or done.returncode not in (0, 1):  # 1 is a verdict of the command
             stop(f"{self.name}: {' '.join(command)[:300]}\n{done.stderr[-2000:]}")
         return done.stdout
 

@@ -58,9 +58,31 @@ def test_of_a_run(does: str, code: int, toolshift: Run, monkeypatch: pytest.Monk
         kept += "".join(toolshift("trace", "run")[1:]) + "".join(toolshift("report", "run")[1:])
         with open("run/report.html") as file:
             kept += file.read()
-    for written in (SECRET, json.dumps(SECRET)[1:-1], json.dumps(SECRET, ensure_ascii=False)[1:-1]):
+    once = json.dumps(SECRET, ensure_ascii=False)[1:-1]
+    for written in (SECRET, once, json.dumps(once, ensure_ascii=False)[1:-1]):
         assert written not in kept
     assert GONE in kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("AUTH_METHOD", "client_credentials", False),
+        ("KEYCLOAK_REALM", "production", False),
+        ("TOKENIZERS_PARALLELISM", "automatic", False),
+        ("GIT_AUTHOR_NAME", "Ada Lovelace", False),
+        ("SSH_AUTH_SOCK", "/tmp/agent.17", False),
+        ("MY_TOKEN", "short", False),
+        ("DB_PASSWORD", "correcthorsebattery", True),
+        ("SECRETS_OF_CI", "a81c-77f0-9e", True),
+        ("STRIPE_KEY_2", "production", True),
+    ],
+)
+def test_a_setting_is_no_secret(
+    name: str, value: str, secret: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert (value in secrets_of_environment()) == secret
 
 
 @given(st.dictionaries(st.text(max_size=9), st.text(max_size=40), max_size=4))

@@ -140,6 +140,34 @@ def test_a_recursion_is_told_once_and_another_way_to_write_it_never(wrap: bool) 
     assert (one.kind, one.where, one.severity) == ("type_changed", "q[].level", "breaking")
 
 
+X = {"$ref": "#/$defs/X"}
+NULL = {"type": "null"}
+BESIDE = {
+    "null comes": (X, {"anyOf": [X, NULL]}),
+    "null goes": ({"anyOf": [X, NULL]}, {"anyOf": [X]}),
+    "a default": ({**X, "default": {"n": "1"}}, {**X, "default": {"n": "2"}}),
+    "a limit": (X, {**X, "minProperties": 2}),
+    "a limit beside null": (
+        {"anyOf": [X, NULL], "minProperties": 1},
+        {"anyOf": [X, NULL], "minProperties": 2},
+    ),
+    "a limit in parts": ({"allOf": [X]}, {"allOf": [X, {"minProperties": 2}]}),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_stands_beside_a_reference_is_told_where_its_definition_changes_too(case: str) -> None:
+    def two(inner: Schema, kind: str) -> list[Schema]:
+        held = {"X": {"type": "object", "properties": {"n": {"type": kind}}}}
+        return tool({"properties": {"first": X, "q": inner}, "$defs": held})
+
+    was, now = BESIDE[case]
+    alone = {(c.kind, c.where) for c in changes_between(two(was, "string"), two(now, "string"))}
+    both = {(c.kind, c.where) for c in changes_between(two(was, "string"), two(now, "integer"))}
+    assert len(alone) == 1
+    assert both >= alone | {("type_changed", "first.n")}
+
+
 def rules(field: str, third: bool = False) -> Schema:
     ref = {"$ref": "#/$defs/Rule"}
     several = [{"$ref": "#/$defs/All"}, {"$ref": "#/$defs/Leaf"}]

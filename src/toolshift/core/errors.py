@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from toolshift.core.redaction import without_secrets
+from toolshift.core.redaction import READ, without_secrets
 from toolshift.core.text import storable
 
 _OURS = str(Path(__file__).parents[1])
@@ -97,7 +97,7 @@ def naming_folder(folder: Path, name: str) -> Iterator[None]:
 def described(fault: BaseException) -> str:
     """Describes an exception of foreign code in one line: type, message and place."""
     try:
-        words = without_secrets(storable(" ".join(str(fault).split())))
+        words = without_secrets(storable(" ".join(str(fault)[:READ].split())))
     except Exception:  # its own text fails, too
         words = ""
     words = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."

@@ -48,15 +48,7 @@ class ReplyLimits:
         self._read = 0
 
     def check(self, piece: bytes) -> None:
-        """Counts a piece of the reply.
-
-        Args:
-            piece: what has come, unpacked.
-
-        Raises:
-            ReplyTooLong: when the time is up.
-            ReplyTooLarge: when it is more than may come.
-        """
+        """Counts a piece of the reply; raises where the time is up, or where it is too much."""
         self._read += len(piece)
         if self._read > self.size:
             raise ReplyTooLarge(
@@ -81,17 +73,7 @@ class ReplyLimits:
 
 
 def limit(name: str) -> float:
-    """A limit, as the environment has it.
-
-    Args:
-        name: of its variable.
-
-    Returns:
-        Its seconds or megabytes.
-
-    Raises:
-        UsageError: where it is no number above 0.
-    """
+    """A limit, as the environment has it."""
     given = os.environ.get(name, "")
     try:
         value = float(given) if given else _DEFAULTS[name]
@@ -109,21 +91,7 @@ def fetch(
     seconds: float | None = None,
     **how: Any,
 ) -> httpx.Response:
-    """Sends a request, and reads the whole reply within the limits.
-
-    Args:
-        client: that sends it.
-        method: of the request.
-        url: of the request.
-        seconds: for the whole reply; None for what the environment says.
-        how: what `httpx.Client.stream` takes beside these.
-
-    Returns:
-        The reply, unpacked.
-
-    Raises:
-        httpx.HTTPError: as httpx does; `ReplyTooLong` and `ReplyTooLarge` are such errors.
-    """
+    """Sends a request, and reads the whole reply within the limits; it is unpacked."""
     limits = ReplyLimits(seconds)
     with client.stream(method, url, **how) as reply:
         return whole(reply, b"".join(limits.pieces(reply)))

@@ -18,10 +18,12 @@ READ = 2 * LONGEST
 DEEPEST = 40
 SHORTEST = 6
 """Characters of a value that is taken for a secret wherever it turns up."""
-OWNED = re.compile(
-    r"key(?!board|ring|map)|token|auth(?!or)|secret|passw|pwd$|credential", re.IGNORECASE
-)
-"""Names of variables of the environment whose values are secret."""
+OWNED = re.compile(r"key(?!board|ring|map)|token|auth(?!or)|secret|passw|pwd$|credential", re.I)
+"""Names of variables of the environment whose values are secret, if they are no plain words."""
+OWNED_SURELY = re.compile(r"(?:key|token|secret|passw\w*|pwd|credentials?)(?:_?\d+)?$", re.I)
+"""Names whose values are secret whatever they are."""
+PLAIN = re.compile(r"[^\W\d_]+(?:[_.-][^\W\d_]+)*")
+"""A setting, such as the `basic` of AUTH_METHOD."""
 SHORTEST_OWNED = 8
 """The same, where it is taken out of what is stored of an episode, or shown on a terminal."""
 SECRET_KEY = re.compile(
@@ -51,8 +53,14 @@ def secrets_of_environment() -> tuple[str, ...]:
 
     Short ones are words that stand elsewhere too, and a path is no secret.
     """
-    values = (value for key, value in os.environ.items() if OWNED.search(key))
-    found = {value for value in values if len(value) >= SHORTEST_OWNED and value[0] != "/"}
+    found = {
+        value
+        for key, value in os.environ.items()
+        if OWNED.search(key)
+        and len(value) >= SHORTEST_OWNED
+        and value[0] != "/"
+        and (OWNED_SURELY.search(key) or not PLAIN.fullmatch(value))
+    }
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
 
 
@@ -75,8 +83,11 @@ def stored_without_secrets(line: bytes) -> bytes:
 @lru_cache(maxsize=8)
 def _within_json(secrets: tuple[str, ...]) -> re.Pattern[bytes]:
     """Secrets as they stand within a text of JSON."""
-    written = (json.dumps(secret, ensure_ascii=False)[1:-1].encode() for secret in secrets)
-    return re.compile(b"|".join(map(re.escape, written)))
+    written = []
+    for secret in secrets:
+        once = json.dumps(secret, ensure_ascii=False)[1:-1]
+        written += [json.dumps(once, ensure_ascii=False)[1:-1], once]  # JSON in a text, and as is
+    return re.compile(b"|".join(re.escape(one.encode()) for one in written))
 
 
 class Redactor:

@@ -40,6 +40,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.loopback import is_loopback
 from toolshift.core.terminal import say
 from toolshift.core.text import one_line
+from toolshift.interop.limited_http import limited_client
 from toolshift.interop.logins import Login, keep_login, read_login
 from toolshift.interop.redirect import Redirect
 from toolshift.interop.server import Server, address_name
@@ -291,7 +292,7 @@ def ask_again(url: str, method: str, path: str, **how: Any) -> httpx2.Response:
     """Sends a request with the login at a server that is no MCP server, its tokens renewed."""
 
     async def ask() -> httpx2.Response:
-        async with httpx2.AsyncClient(base_url=url, auth=auth_of(url)) as client:
+        async with limited_client(base_url=url, auth=auth_of(url)) as client:
             return await client.request(method, path, **how)
 
     with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs

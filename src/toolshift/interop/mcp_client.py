@@ -40,8 +40,8 @@ from mcp.types.jsonrpc import JSONRPCError, JSONRPCResponse
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolshift.core.errors import UsageError
-from toolshift.core.http_limits import ReplyLimits, ReplyTooLarge, ReplyTooLong
 from toolshift.core.text import is_count, visible
+from toolshift.interop.limited_http import limited_client
 from toolshift.interop.mcp_auth import HIDDEN, ServerAuth, auth_of
 from toolshift.interop.server import Server, address_name
 
@@ -134,7 +134,8 @@ class Target:
         if self.url and self.sse:
             return _by_events(self.url, dict(self.headers), auth)
         if self.url:
-            client = _http_client(self.headers, auth)
+            patience = httpx2.Timeout(30, read=300)
+            client = limited_client(dict(self.headers), auth=auth, timeout=patience)
             return _closing(
                 client,
                 streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_EVENT),
@@ -153,43 +154,6 @@ class Target:
             encoding_error_handler="replace",
         )
         return stdio_client(parameters, errlog=self.errors or sys.__stderr__ or sys.stderr)
-
-
-def _http_client(headers: Mapping[str, str], auth: ServerAuth | None) -> httpx2.AsyncClient:
-    """A client whose replies are limited; a stream of events is open for as long as it likes."""
-    return httpx2.AsyncClient(
-        headers={**headers, "accept-encoding": "identity"},  # what is not packed cannot unpack
-        auth=auth,
-        timeout=httpx2.Timeout(30, read=300),
-        event_hooks={"response": [_limit]},
-    )
-
-
-async def _limit(reply: httpx2.Response) -> None:
-    """Has the body of a reply end where the limits are."""
-    if reply.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("the reply is compressed, which was not asked for")
-    events = reply.headers.get("content-type", "").startswith("text/event-stream")
-    if not events and isinstance(reply.stream, httpx2.AsyncByteStream):
-        reply.stream = _Limited(reply.stream)
-
-
-class _Limited(httpx2.AsyncByteStream):
-    """A body within the limits of time and size."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner, self._limits = inner, ReplyLimits()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._inner:
-            try:
-                self._limits.check(piece)
-            except (ReplyTooLarge, ReplyTooLong) as beyond:
-                raise httpx2.ReadError(f"{beyond}") from None
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
 
 @asynccontextmanager

@@ -142,7 +142,7 @@ class _Writer:
             return _cut(node, place)
         above = (*above, id(node))
         found = self._whole(_in_2020(node), place, above, name)
-        found.place = found.place or place  # that of a definition, where the node is one's alone
+        found.place = found.place or place  # a definition's, where it asks that and nothing else
         return found
 
     def _whole(self, node: JSONSchema, place: str, above: tuple[int, ...], name: str) -> Node:
@@ -169,7 +169,7 @@ class _Writer:
         whole = Node()
         for part in (*several, own):
             whole = _both(whole, part)
-        if len(several) == 1 and not own.keys() - _TEXTS:
+        if len(several) == 1 and not own:
             self.places[above[-1]] = several[0].place
             place = several[0].place
         whole = _one_way(whole, self.strict)
@@ -296,7 +296,7 @@ def _alternatives(node: Node, key: str) -> Node:
         if len(parts) == 2 and only:
             _with_null(only)
         whole = _both(only, rest)
-        whole.place = solid[0].place
+        whole.place = solid[0].place if len(parts) == 1 and not rest else ""
         return whole
     rest[key] = parts
     return rest

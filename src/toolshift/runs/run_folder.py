@@ -240,20 +240,19 @@ class RunFolder:
 
     def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
         """Appends finished episodes."""
-        self._append(
-            [record.episode for record in records],
-            [_stored(record) for record in records],
-            [round(took, 6) for took in seconds],
-        )
-        if self.told is not None:
-            self.told(records, seconds)
+        lines = [_stored(record) for record in records]
+        names = [record.episode for record in records]
+        self._append(names, lines, [round(took, 6) for took in seconds])
+        if self.told is not None:  # what is kept is what is told
+            self.told([msgspec.json.decode(line, type=Record) for line in lines], seconds)
 
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
         """Appends finished episodes that are JSON already."""
         names = [msgspec.json.decode(record, type=_Named).episode for record in records]
-        self._append(names, [stored_without_secrets(bytes(record)) for record in records], seconds)
+        lines = [stored_without_secrets(bytes(record)) for record in records]
+        self._append(names, lines, seconds)
         if self.told is not None:
-            self.told([msgspec.json.decode(record, type=Record) for record in records], seconds)
+            self.told([msgspec.json.decode(line, type=Record) for line in lines], seconds)
 
     def _append(self, names: list[str], lines: list[bytes], seconds: Sequence[float]) -> None:
         assert self._episodes

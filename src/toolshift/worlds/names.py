@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 OWN = "TOOLSHIFT_WORLDS"  # files of the user's own worlds, as PATH lists folders
 
 
@@ -14,6 +16,11 @@ TAU2 = "tau2:"
 def is_file(name: str) -> bool:
     """Whether a world is named by a file."""
     return name.endswith((".yaml", ".yml"))
+
+
+def folder_of(path: str) -> str:
+    """The working directory, which decides what file a relative path is of; else ""."""
+    return "" if os.path.isabs(path) else os.getcwd()
 
 
 def split_task(task: str) -> tuple[str, str]:

@@ -9,7 +9,6 @@ so are the domains of tau2-bench (`tau2:retail`).
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import cache
 
@@ -20,7 +19,7 @@ from toolshift.core.plugins import load_all, worlds_in
 from toolshift.core.registry import Registry
 from toolshift.core.world import World
 from toolshift.worlds.declared import check_declared
-from toolshift.worlds.names import BFCL, TAU2, is_file
+from toolshift.worlds.names import BFCL, TAU2, folder_of, is_file
 
 OURS = ("poi", "medical", "retail")
 _added: dict[str, World] = {}
@@ -84,7 +83,7 @@ def find_world(name: str) -> World:
         UsageError: where there is none (offers the nearest names), and where it declares what
             cannot work.
     """
-    return _find(name, os.getcwd() if is_file(name) else "")
+    return _find(name, folder_of(name) if is_file(name) else "")
 
 
 @cache

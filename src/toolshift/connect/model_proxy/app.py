@@ -90,6 +90,7 @@ class ModelProxy:
         self.toolless = 0
         self._said, self._answered = Said(), Answered()
         self._known: OrderedDict[bytes, tuple[Toolbox, LiveScene]] = OrderedDict()
+        ReplyLimits()  # a limit that is none is said before the first request
         self._client = client or httpx.AsyncClient(
             timeout=httpx.Timeout(600, connect=20), trust_env=not _is_local(upstream)
         )
@@ -171,8 +172,7 @@ class ModelProxy:
                 return await self._streamed(exchange, url, headers)
             return await self._whole(exchange, url, headers)
         except httpx.HTTPError as fault:
-            told = isinstance(fault, ReplyTooLong | ReplyTooLarge)
-            why = f"{fault}" if told else f"the model cannot be reached: {type(fault).__name__}"
+            why = f"the model cannot be reached: {_words(fault)}"
             return _refusal(502, why, exchange.dialect)
         except LayerFault as broken:
             return _refusal(500, _broken(broken), exchange.dialect)
@@ -285,7 +285,7 @@ class ModelProxy:
             return
         except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as fault:
             self._note(exchange, 502)
-            why = f"{fault}" if isinstance(fault, ValueError) else type(fault).__name__
+            why = _words(fault)
             yield dialect.error_frame({"message": f"the model's stream broke: {why}"})
             return
         except LayerFault as broken:
@@ -472,6 +472,12 @@ def _after(asked: Asked, before: tuple[str, tuple[Message, ...]] | None) -> Aske
 
 def _calls(calls: Any) -> list[dict[str, Any]]:
     return [{"id": call.get("id"), **(call.get("function") or {})} for call in calls or ()]
+
+
+def _words(fault: Exception) -> str:
+    """A fault of the model in words; httpx's own may hold its address, and are left out."""
+    told = isinstance(fault, ValueError | ReplyTooLong | ReplyTooLarge)
+    return f"{fault}" if told else type(fault).__name__
 
 
 async def _read(got: httpx.Response) -> httpx.Response:

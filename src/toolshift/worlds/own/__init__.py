@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from toolshift.core.errors import UsageError
-from toolshift.worlds.names import OWN, is_file
+from toolshift.worlds.names import OWN, folder_of, is_file
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.world import OwnWorld
 
@@ -26,7 +26,7 @@ def _load(path: str, folder: str) -> OwnWorld:
 
 def load(path: str | Path) -> OwnWorld:
     """The world of a file; made once in a process, and found by its name from then on."""
-    world = _load(str(path), os.getcwd())
+    world = _load(str(path), folder_of(str(path)))
     known = os.environ.get(OWN, "").split(os.pathsep)
     own = str(Path(path).resolve())
     if own not in known:  # worker processes inherit it
