@@ -21,6 +21,7 @@ from typing import Any, get_args
 from toolshift.agents.catalog import describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
+from toolshift.agents.exchanges import Exchanges, lent
 from toolshift.agents.judge import Judge
 from toolshift.agents.own_code import keeping_folder, noting_interrupts
 from toolshift.core.errors import BudgetSpent, UsageError
@@ -61,6 +62,7 @@ class RunSpec:
         workers: processes for scripted agents.
         executor: where these are: "process" for this machine, "ray" for a cluster.
         judge: reads endings in prose; the shipped reading where None.
+        exchanges: where answers of models are stored, so that no request is sent twice.
 
     Raises:
         UsageError: where the folder is none, or an agent cannot run where it is asked to.
@@ -72,6 +74,7 @@ class RunSpec:
     workers: int = 1
     executor: Executor = "process"
     judge: Judge | None = None
+    exchanges: Exchanges = field(default_factory=Exchanges)
     about: list[dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -199,7 +202,8 @@ def play_plan(
 
     try:
         watch(done, len(order))
-        run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
+        with lent(spec.exchanges, [contestant.agent for contestant in spec.agents]):
+            run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
         if isinstance(store, RunFolder):
             store.settle(order)
     except BudgetSpent:  # to be resumed with more money
