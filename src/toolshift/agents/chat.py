@@ -409,7 +409,7 @@ class ChatAgent:
             warnings.warn(
                 f"{self.model} read far fewer tokens than the tools need: its chat template seems "
                 "to leave them out. Use protocol='text', or a template that shows tools.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _with_written_calls(self, turn: Turn, reply: Reply) -> Reply:
@@ -420,7 +420,7 @@ class ChatAgent:
             f"{self.model} writes its tool calls as text, and the server at {self._place} hands "
             "them on so: they are read here. Other clients need a server that is started with the "
             "parser of this model's tool calls.",
-            stacklevel=4,
+            stacklevel=5,
         )
         read = self._parse(reply.text, self.layout, turn.tools)
         return Reply.of(msgspec.structs.replace(reply, text=read.text, calls=read.calls))
