@@ -126,6 +126,7 @@ def evaluate(
     judge: str = "",
     cache: str | Path | None = None,
     fresh: bool = False,
+    cache_own: bool = False,
     **options: Any,
 ) -> Evaluation:
     """Measures what happens to an agent when the world moves.
@@ -167,6 +168,8 @@ def evaluate(
         cache: a folder where answers of models are kept; the same requests of later runs are not
             sent again. None uses answers again within this run alone, "off" sends every request.
         fresh: no answer of earlier runs in `cache` is used; those of this run take their place.
+        cache_own: replies of your own functions are used again too; only for those whose reply
+            follows from the messages and tools alone.
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
     Returns:
@@ -204,6 +207,7 @@ def evaluate(
         judge=judge,
         cache=cache,
         fresh=fresh,
+        cache_own=cache_own,
         **options,
     )
     return run_spec(spec)
@@ -275,6 +279,7 @@ def _asked(
     judge: str = "",
     cache: str | Path | None = None,
     fresh: bool = False,
+    cache_own: bool = False,
     **others: Any,
 ) -> RunSpec:
     """What is to be run; `others` are parts of a selection and settings of agents."""
@@ -291,7 +296,7 @@ def _asked(
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
     folder = None if out is None else whole_path(out)
-    how = workers, executor, reader, Exchanges(cache, fresh)
+    how = workers, executor, reader, Exchanges(cache, fresh, cache_own)
     return RunSpec(select(selection), those, folder, *how)
 
 

@@ -317,3 +317,55 @@ def test_a_run_says_what_it_has_asked_and_a_later_one_asks_little(
     code, out, _ = toolshift(*SMALL, "--agent", "oracle", "--out", "c")
     assert "Requests:" not in out
     assert "recalled" not in Path("c/episodes.jsonl").read_text()
+
+
+COUNTED = """
+import json
+asked = []
+
+
+def mine(messages, tools):
+    asked.append(1)
+    with open("asked", "a") as file:
+        file.write("x")
+    if len(messages) > 4:
+        return {"role": "assistant", "content": "I give up.", "thoughts": "Hm."}
+    function = {"name": "find_place", "arguments": json.dumps({"name": "a"}, indent=1)}
+    call = {"id": f"c{len(messages)}", "function": function, "signature": "s"}
+    return {"role": "assistant", "content": None, "thoughts": "x", "tool_calls": [call]}
+"""
+
+
+def test_own_functions_are_stored_where_that_is_asked_for(toolshift: Run) -> None:
+    Path("counted.py").write_text(COUNTED)
+    own = (*SMALL, "--agent", "counted:mine")
+    times, traces = [], []
+    for number, more in enumerate(((), ("--cache", "kept"), ("--cache", "kept", "--cache-own"),
+                                   ("--cache", "kept", "--cache-own"))):  # fmt: skip
+        Path("asked").write_text("")
+        code, _, err = toolshift(*own, *more, "--out", f"out{number}")
+        assert code == 0, err
+        times.append(len(Path("asked").read_text()))
+        lines = Path(f"out{number}/episodes.jsonl").read_text().splitlines()
+        episodes = [json.loads(line) for line in lines]
+        for one in episodes:
+            one.pop("usage", None)
+            one["steps"] = [{**step, "recalled": False} for step in one["steps"]]
+        traces.append(episodes)
+    assert times[0] == times[1] > times[2] > times[3] == 1
+    assert traces[0] == traces[1] == traces[2] == traces[3]
+    code, _, err = toolshift(*SMALL, "--agent", "oracle", "--cache-own", "--out", "o")
+    assert code == 2
+    assert "--cache-own is for" in err
+
+
+def test_a_gate_of_the_same_agent_asks_little(toolshift: Run, server: ScriptedServer) -> None:
+    server.script = [named("chat", "m") for _ in range(1000)]
+    chat = ("--agent", "chat:any", "--base-url", server.url, "--cache", "kept")
+    code, _, err = toolshift(*SMALL, *chat, "--out", "a")
+    assert code == 0, err
+    code, out, err = toolshift("gate", *chat, "--baseline", "a", "--margin", "50", "--out", "b")
+    assert "1 asked, 5 from the cache" in out.splitlines()[-1], out + err
+    code, _, err = toolshift("gate", "b", "--baseline", "a", "--margin", "50", "--cache", "kept")
+    assert code == 2
+    assert "--cache" in err

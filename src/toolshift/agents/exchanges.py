@@ -28,8 +28,12 @@ from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 
+from toolshift.core.calls import MalformedCall
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Usage
+from toolshift.core.message import Reply, Turn, Usage, as_tool_call
+from toolshift.core.tool import JSON
+from toolshift.dialects import read_reply
+from toolshift.episode.contract import Agent, finished
 
 FILE = "exchanges.sqlite3"
 OFF = "off"
@@ -143,13 +147,19 @@ class Exchanges:
     Args:
         folder: where answers are kept for further runs; None for this run alone, "off" for none.
         fresh: answers of earlier runs are not used; those of this run take their place.
+        own: replies of the user's own functions are stored too.
     """
 
-    def __init__(self, folder: Path | str | None = None, fresh: bool = False) -> None:
+    def __init__(
+        self, folder: Path | str | None = None, fresh: bool = False, own: bool = False
+    ) -> None:
+        self.own = own
         self.on = str(folder) != OFF
         self.folder = Path(folder).absolute() if folder is not None and self.on else None
         if fresh and self.folder is None:
             raise UsageError("--fresh is for --cache FOLDER: name the folder whose answers are old")
+        if own and not self.on:
+            raise UsageError("--cache-own stores replies, and --cache off stores none: give one")
         self.fresh = fresh
         self.figures = Figures()
         self.notes: list[str] = []
@@ -351,6 +361,60 @@ def _file_locks() -> Any:
     except ImportError:
         return None
     return fcntl
+
+
+class OwnReplies:
+    """The replies of a user's own agent, whose author says that each follows from its turn alone.
+
+    Args:
+        agent: one that answers turns.
+        about: what decides its replies: its name, the hash of its source, its settings.
+    """
+
+    kept_elsewhere = ""
+
+    def __init__(self, agent: Agent, about: object) -> None:
+        self.agent, self.name, self.exchanges = agent, agent.name, None
+        self._who = f"own {JSON.encode(about).decode()}"
+
+    exchanges: Exchanges | None
+
+    def reply(self, turn: Turn) -> Reply:
+        """Asks the agent, where no reply to this turn is stored."""
+        if self.exchanges is None:
+            return read_reply(finished(self.agent.reply(turn)))
+        with self.exchanges.exchange(self._who, JSON.encode(turn)) as exchange:
+            if exchange.answer is not None:
+                kept = msgspec.json.decode(exchange.answer, type=_Kept)
+                reply = Reply.of(kept.message)
+                usage = kept.usage.as_saved
+            else:
+                reply = read_reply(finished(self.agent.reply(turn)))
+                usage = msgspec.structs.replace(reply.usage, requests=1)
+                if not reply.failure:
+                    exchange.keep(JSON.encode(_Kept(_message(reply), reply.usage)), "")
+            self.exchanges.count(usage)
+            return msgspec.structs.replace(reply, usage=usage)
+
+
+class _Kept(msgspec.Struct):
+    message: dict[str, Any]
+    usage: Usage
+
+
+def _message(reply: Reply) -> dict[str, Any]:
+    """A reply as an assistant message, from which `Reply.of` reads it again."""
+    calls = [
+        as_tool_call(
+            call.name,
+            call.text if isinstance(call, MalformedCall) else call.arguments,
+            call.id,
+            call.extra,
+        )
+        for call in reply.calls
+    ]
+    said = {"role": "assistant", "content": reply.text, **reply.extra}
+    return {**said, "tool_calls": calls} if calls else said
 
 
 def recalling(agent: object) -> Recalling | None:

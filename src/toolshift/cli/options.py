@@ -224,9 +224,17 @@ class Reuse:
         option(help="Models: use no answer of earlier runs in --cache; new ones take their place."),
     ] = False
 
+    cache_own: Annotated[
+        bool,
+        option(
+            help="Your own functions: keep their replies too. Only where each follows from the "
+            "messages and tools alone."
+        ),
+    ] = False
+
     def exchanges(self) -> Exchanges:
         """The store of a run."""
-        return Exchanges(self.cache, self.fresh)
+        return Exchanges(self.cache, self.fresh, self.cache_own)
 
 
 @dataclass(frozen=True, kw_only=True)

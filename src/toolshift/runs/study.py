@@ -173,6 +173,7 @@ class _Conversation:
         self, contestant: Contestant, cell: Cell, scene: Scene | None = None, pilot: bool = False
     ) -> None:
         self.agent: Any = contestant.agent
+        self.answering: Any = contestant.stored or contestant.agent
         self.cell, self.pilot = cell, pilot
         scene = scene or build(cell)
         budget = Budget.of(scene, contestant.max_repeats)
@@ -184,7 +185,7 @@ class _Conversation:
             while not self.episode.end:
                 if stop is not None and stop.is_set():
                     raise _Stopped
-                self.take(lambda: finished(self.agent.reply(self.episode.observation)))
+                self.take(lambda: finished(self.answering.reply(self.episode.observation)))
         return self.finish()
 
     def take(self, reply: Callable[[], Any]) -> None:
