@@ -206,9 +206,7 @@ class Exchanges:
     def exchange(self, who: str, request: bytes) -> Iterator[Exchange]:
         """Holds one request until it has an answer; who asks the same meanwhile waits for it.
 
-        Args:
-            who: the address and whatever else decides an answer, without any secret.
-            request: its bytes.
+        `who` is the address and whatever else decides an answer beside the bytes of the request.
         """
         draw = _DRAW.get()
         if self._base is None or draw is None:
