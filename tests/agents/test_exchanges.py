@@ -340,8 +340,8 @@ def test_own_functions_are_stored_where_that_is_asked_for(toolshift: Run) -> Non
     Path("counted.py").write_text(COUNTED)
     own = (*SMALL, "--agent", "counted:mine")
     times, traces = [], []
-    for number, more in enumerate(((), ("--cache", "kept"), ("--cache", "kept", "--cache-own"),
-                                   ("--cache", "kept", "--cache-own"))):  # fmt: skip
+    stored = ("--cache", "kept", "--cache-own")
+    for number, more in enumerate(((), ("--cache-own",), stored, stored)):
         Path("asked").write_text("")
         code, _, err = toolshift(*own, *more, "--out", f"out{number}")
         assert code == 0, err
@@ -352,11 +352,14 @@ def test_own_functions_are_stored_where_that_is_asked_for(toolshift: Run) -> Non
             one.pop("usage", None)
             one["steps"] = [{**step, "recalled": False} for step in one["steps"]]
         traces.append(episodes)
-    assert times[0] == times[1] > times[2] > times[3] == 1
+    assert times[0] > times[1] == times[2] > times[3] == 1
     assert traces[0] == traces[1] == traces[2] == traces[3]
     code, _, err = toolshift(*SMALL, "--agent", "oracle", "--cache-own", "--out", "o")
     assert code == 2
     assert "--cache-own is for" in err
+    code, _, err = toolshift(*own, "--cache", "kept", "--out", "o")
+    assert code == 2
+    assert "--cache is for models" in err
 
 
 def test_a_gate_of_the_same_agent_asks_little(toolshift: Run, server: ScriptedServer) -> None:

@@ -92,6 +92,15 @@ class RunSpec:
             "agents": agents,
             "about": [describe(contestant) for contestant in agents],
         }
+        if (
+            self.exchanges.folder
+            and not self.exchanges.own
+            and not any(map(recalling, _of(agents)))
+        ):
+            raise UsageError(
+                "--cache is for models behind an endpoint, and no agent here is one, so it would "
+                "change nothing: leave it out, or say --cache-own for your own functions"
+            )
         if self.exchanges.own:
             made["agents"] = _with_stored_replies(agents, made["about"])
         for name, value in made.items():
@@ -204,7 +213,7 @@ def play_plan(
 
     try:
         watch(done, len(order))
-        with lent(spec.exchanges, [each.stored or each.agent for each in spec.agents]):
+        with lent(spec.exchanges, _of(spec.agents)):
             run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
         if isinstance(store, RunFolder):
             store.settle(order)
@@ -219,6 +228,11 @@ def play_plan(
             store.close()
         flush()
     return Finished(spec, plan, store)
+
+
+def _of(agents: Sequence[Contestant]) -> list[object]:
+    """What is asked in the episodes."""
+    return [each.stored or each.agent for each in agents]
 
 
 def _with_stored_replies(
