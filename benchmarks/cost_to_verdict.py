@@ -15,9 +15,9 @@ run; `again` is the same run once more with the answers of the first. `run` is t
 a placebo, the design of `toolshift change`.
 
 The error rates are of simulated studies (tasks of unequal hardness, three trials, four requests an
-episode, of which the clean and the shifted episode share the first two): `false breaks` are
-intervals without 0 where the shift costs nothing, `false holds` are passes of a gate of 5 points
-where it costs 5, and `bias` is the mean of the estimates less the truth, with its standard error.
+episode, of which the clean and the shifted episode share the first two). False "breaks" are
+`significant` at a true drop of 0, false "holds" `gate_of_5_passes` at 5, and `bias_points` is the
+mean of the estimates less the truth.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import threading
 import time
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -211,10 +212,10 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def simulated(studies: int, tasks: int = 60, trials: int = 3) -> list[dict[str, Any]]:
+def simulated(studies: int, trials: int = 3) -> list[dict[str, Any]]:
     """Error rates of studies with shared draws, and without."""
     rows = []
-    for points in (0, *POINTS):
+    for tasks, points in product((60, 200), (0, *POINTS)):
         for shares in (False, True):
             rng = np.random.default_rng([points, shares])
             found = [_study(rng, points / 100, shares, tasks, trials) for _ in range(studies)]
@@ -222,6 +223,7 @@ def simulated(studies: int, tasks: int = 60, trials: int = 3) -> list[dict[str, 
             errors = np.array([np.mean(clean - shifted) - points / 100 for clean, shifted in found])
             verdicts = [decide(shifted - clean, 0.05) for clean, shifted in found]
             rows.append(_told({
+                "tasks": tasks,
                 "true_drop_points": points,
                 "draws": "shared" if shares else "apart",
                 "bias_points": round(100 * float(errors.mean()), 3),
