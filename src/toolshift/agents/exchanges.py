@@ -127,6 +127,11 @@ class Recalling(Protocol):
 class Exchange:
     """One request, while it is decided whether it is sent.
 
+    Args:
+        store: where its answer is kept; None for nowhere.
+        key: by which it is found there.
+        who: the address that is asked, and what else decides an answer.
+
     Attributes:
         answer: as it is stored; None where the request is to be sent.
     """
