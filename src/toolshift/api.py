@@ -13,6 +13,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 import msgspec
 
 from toolshift.agents.catalog import check_settings, contestants
+from toolshift.agents.exchanges import Exchanges
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import UsageError
@@ -123,6 +124,9 @@ def evaluate(
     concurrency: int | None = None,
     agent_timeout: float | None = None,
     judge: str = "",
+    cache: str | Path | None = None,
+    fresh: bool = False,
+    cache_own: bool = False,
     **options: Any,
 ) -> Evaluation:
     """Measures what happens to an agent when the world moves.
@@ -161,6 +165,11 @@ def evaluate(
         agent_timeout: seconds that an agent of your own has for one turn, in a process of its own,
             which is ended where it takes longer; None leaves it in this process without a limit.
         judge: a model that reads endings in prose, `chat:MODEL`; the shipped reading where "".
+        cache: a folder where answers of models are kept; the same requests of later runs are not
+            sent again. None uses answers again within this run alone, "off" sends every request.
+        fresh: no answer of earlier runs in `cache` is used; those of this run take their place.
+        cache_own: replies of your own functions are used again too; only for those whose reply
+            follows from the messages and tools alone.
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
     Returns:
@@ -196,6 +205,9 @@ def evaluate(
         concurrency=concurrency,
         agent_timeout=agent_timeout,
         judge=judge,
+        cache=cache,
+        fresh=fresh,
+        cache_own=cache_own,
         **options,
     )
     return run_spec(spec)
@@ -265,6 +277,9 @@ def _asked(
     concurrency: int | None = None,
     agent_timeout: float | None = None,
     judge: str = "",
+    cache: str | Path | None = None,
+    fresh: bool = False,
+    cache_own: bool = False,
     **others: Any,
 ) -> RunSpec:
     """What is to be run; `others` are parts of a selection and settings of agents."""
@@ -281,7 +296,8 @@ def _asked(
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
     folder = None if out is None else whole_path(out)
-    return RunSpec(select(selection), those, folder, workers, executor, reader)
+    how = workers, executor, reader, Exchanges(cache, fresh, cache_own)
+    return RunSpec(select(selection), those, folder, *how)
 
 
 def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evaluation:

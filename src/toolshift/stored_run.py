@@ -146,7 +146,9 @@ COLUMNS: dict[str, type] = {
     **_ABOUT,
     **_GRADED,
     **{"input_tokens": int, "output_tokens": int, "cost": float},
-    **{"cached_tokens": int, "reasoning_tokens": int, "seconds": float},
+    **{"cached_tokens": int, "reasoning_tokens": int},
+    **{"requests": int, "recalled": int, "saved_input_tokens": int},
+    **{"saved_output_tokens": int, "saved_cost": float, "seconds": float},
 }
 """The columns of a table of episodes, and the type of each."""
 

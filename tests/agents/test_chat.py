@@ -16,12 +16,17 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from toolshift.agents.chat import ChatAgent, estimate
 from toolshift.core.calls import MalformedCall, ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.oracle import OracleAgent
+from toolshift.runs.cell import build
+from toolshift.runs.suite import read_task
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import serving
@@ -552,3 +557,40 @@ def test_an_address_that_cannot_be_used(url: str) -> None:
     with pytest.raises(UsageError, match="base url") as caught:
         ChatAgent("tiny", url, KEY)
     assert KEY not in str(caught.value)
+
+
+def _rendered(body: dict[str, Any]) -> bytes:
+    """A request as providers read it: tools, system, conversation; without the closing marks."""
+    fields = (
+        "tools",
+        "systemInstruction",
+        "system",
+        "instructions",
+        "messages",
+        "input",
+        "contents",
+    )
+    return b"".join(
+        msgspec.json.encode(body[name]).rstrip(b"]}") for name in fields if name in body
+    )
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic", "gemini"])
+def test_each_request_begins_as_the_one_before(dialect: str) -> None:
+    """Providers charge less for a prompt whose beginning they have seen."""
+    agent = ChatAgent("m", "http://127.0.0.1:9/v1", dialect=dialect)
+    openings = set()
+    for number in range(3):
+        scene = build(read_task(f"poi/booking/{number}"))
+        played = Episode(scene)
+        OracleAgent().play(played)
+        episode, before = Episode(scene), b""
+        for message in messages(scene, played.steps):
+            if message["role"] != "assistant" or episode.end:
+                continue
+            sent = _rendered(agent._body(episode.observation, 1))
+            assert sent.startswith(before)
+            before = sent
+            episode.take(Reply.of(message))
+        openings.add(sent[: sent.index(scene.asks[0].text[:20].encode())])
+    assert len(openings) == 1, "tools and system message are the same bytes in each task"

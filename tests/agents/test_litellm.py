@@ -12,6 +12,7 @@ import pytest
 from connect.scripted_model import Part, scripted_model
 
 from toolshift.agents.catalog import make_agent
+from toolshift.agents.exchanges import Exchanges, drawing, lent
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.episode.contract import converse
@@ -104,3 +105,26 @@ def test_faults_are_told_apart() -> None:
     for status in (400, 401, 404):
         with pytest.raises(UsageError, match="top_secret"):
             replies(status=status)
+
+
+@here
+def test_the_same_request_is_sent_once() -> None:
+    asked: list[dict[str, Any]] = []
+    said = {"role": "assistant", "content": "Done."}
+    kind = type("Said", (_Said,), {"message": said, "asked": asked})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    agent = agent_for(f"http://127.0.0.1:{server.server_port}/v1")
+    try:
+        with lent(Exchanges(), [agent]):
+            replies = []
+            for _ in range(3):
+                with drawing("task", 0):
+                    replies.append(agent.reply(TURN))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(asked) == 1
+    assert [reply.text for reply in replies] == ["Done."] * 3
+    assert [reply.usage.recalled for reply in replies] == [0, 1, 1]
+    assert replies[2].usage.saved_output_tokens == replies[0].usage.output_tokens == 2

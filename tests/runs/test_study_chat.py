@@ -12,7 +12,8 @@ from serving import body, good, half, hang_up, scripted_server, status
 
 from toolshift.agents.chat import ChatAgent
 
-SMALL = ("run", "--tasks", "4", "--shift", "fatal_error", "--out", "out", "--agent", "chat:any")
+SMALL = ("run", "--tasks", "4", "--shift", "fatal_error", "--out", "out", "--agent", "chat:any",
+         "--cache", "off")  # fmt: skip
 
 
 def test_what_can_be_retried_is_retried(toolshift: Run) -> None:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from toolshift.agents.cost import CostLimit
+from toolshift.agents.exchanges import Exchange, Exchanges, kept_elsewhere
 from toolshift.agents.kind import AgentKind
 from toolshift.agents.pace import Pace
 from toolshift.core.calls import ToolCall, is_json
@@ -30,7 +31,7 @@ from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.chat import CHAT
-from toolshift.dialects.form import Answer, Body, Dialect, Request
+from toolshift.dialects.form import Answer, Body, Dialect, Request, named_model
 from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
@@ -182,6 +183,10 @@ class ChatAgent:
         self._refusals = 0
         sent = headers_of(api_key, headers or {}, self._place, spoken)
         self._strike = striker(sent)
+        self.exchanges: Exchanges | None = None
+        self.kept_elsewhere = kept_elsewhere(self._options)
+        told = sorted(f"{k}: {v}" for k, v in sent.items() if not _SECRET_HEADER.search(k))
+        self._who = "\n".join((self._url, model, *told))  # no secret is in it
         self._client = httpx.Client(
             headers=sent,
             timeout=httpx.Timeout(timeout, pool=None),
@@ -221,8 +226,29 @@ class ChatAgent:
         return msgspec.structs.replace(first if second.failure else second, usage=used)
 
     def _ask(self, turn: Turn, room: int = 1) -> Reply:
-        """One request with `room` times the token limit, tried again while that can help."""
+        """One request with `room` times the token limit; not sent where its answer is stored."""
         body = msgspec.json.encode(self._body(turn, room))
+        if self.exchanges is None:
+            return self._send(turn, body, room, Exchange())
+        with self.exchanges.exchange(self._who, body) as exchange:
+            reply = self._recalled(turn, exchange) or self._send(turn, body, room, exchange)
+            self.exchanges.count(reply.usage)
+            return reply
+
+    def _recalled(self, turn: Turn, exchange: Exchange) -> Reply | None:
+        """The reply of a stored answer; None where there is none that can be read."""
+        if exchange.answer is None:
+            return None
+        try:
+            answer = self._dialect.read_answer(_object(exchange.answer.decode()))
+            if answer is None:
+                return None
+            return self._read(turn, answer, self._usage(answer).as_saved)
+        except (_Setback, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return None  # another version has stored it
+
+    def _send(self, turn: Turn, body: bytes, room: int, exchange: Exchange) -> Reply:
+        """Sends a request, again while that can help."""
         most = self._max_tokens * room
         worst = estimate(1, len(body) // _BYTES_PER_TOKEN, most, *self._prices)
         for attempt in range(self.retries + 1):
@@ -230,11 +256,16 @@ class ChatAgent:
             self.cost_limit.hold(worst)
             cost = 0.0
             try:
-                answer = self._attempt(body)
+                answer, text = self._attempt(body)
                 usage = self._usage(answer)
                 cost = usage.cost if usage.input_tokens or usage.cost else worst
                 self._warn_of_lost_tools(turn, body, usage)
-                return self._read(turn, answer, usage)
+                if self.exchanges is not None:
+                    usage = msgspec.structs.replace(usage, requests=1)
+                reply = self._read(turn, answer, usage)
+                if answer.reason != "content_filter":
+                    exchange.keep(text.encode("utf-8", "surrogatepass"), named_model(_object(text)))
+                return reply
             except _Setback as setback:
                 cost = cost or (worst if setback.billed else 0.0)
                 failure = setback
@@ -267,7 +298,8 @@ class ChatAgent:
         own = {k: v * room if k in _LIMITS and v else v for k, v in self._options.items()}
         return merged(body, own)
 
-    def _attempt(self, body: bytes) -> Answer:
+    def _attempt(self, body: bytes) -> tuple[Answer, str]:
+        """Sends a request once; the answer, and its text."""
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
@@ -293,7 +325,7 @@ class ChatAgent:
         if answer is None:
             quote = f"{self._strike(text)[:200]!r}"
             raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True)
-        return answer
+        return answer, text
 
     def _refused(self, status: int, headers: httpx.Headers, text: str, body: bytes) -> Exception:
         what = f"HTTP {status}: {self._strike(' '.join(text.split()))[:300]}"
@@ -379,7 +411,7 @@ class ChatAgent:
             warnings.warn(
                 f"{self.model} read far fewer tokens than the tools need: its chat template seems "
                 "to leave them out. Use protocol='text', or a template that shows tools.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _with_written_calls(self, turn: Turn, reply: Reply) -> Reply:
@@ -390,7 +422,7 @@ class ChatAgent:
             f"{self.model} writes its tool calls as text, and the server at {self._place} hands "
             "them on so: they are read here. Other clients need a server that is started with the "
             "parser of this model's tool calls.",
-            stacklevel=4,
+            stacklevel=5,
         )
         read = self._parse(reply.text, self.layout, turn.tools)
         return Reply.of(msgspec.structs.replace(reply, text=read.text, calls=read.calls))

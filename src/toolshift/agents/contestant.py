@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolshift.agents.exchanges import OwnReplies
 from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
 from toolshift.reading.prose import ProseReader
 
@@ -16,6 +17,7 @@ class Contestant:
         judge: reads its prose; None for the shipped reading.
         max_repeats: its episode ends where the same call has had the same result this often; 0 for
             no such limit.
+        stored: the agent behind its stored replies, where the user has asked for them.
     """
 
     agent: Agent | ScriptedAgent | OutsideAgent
@@ -23,6 +25,7 @@ class Contestant:
     concurrency: int = 1
     judge: ProseReader | None = None
     max_repeats: int = 0
+    stored: OwnReplies | None = None
 
     @property
     def name(self) -> str:

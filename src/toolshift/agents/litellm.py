@@ -14,12 +14,14 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.chat import merged, sendable
+from toolshift.agents.exchanges import Exchange, Exchanges, kept_elsewhere
 from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.installation import extra
 from toolshift.core.message import Reply, Turn
 from toolshift.dialects import as_request, read_reply
+from toolshift.dialects.form import Body, named_model
 
 MISSING = f"litellm:MODEL needs the library litellm: {extra('litellm')}"
 
@@ -71,6 +73,8 @@ class LitellmAgent:
         self._how: dict[str, Any] = {key: value for key, value in how.items() if value}
         self._how |= {"timeout": timeout, "num_retries": retries}
         self._answered = False
+        self.exchanges: Exchanges | None = None
+        self.kept_elsewhere = kept_elsewhere(self._options)
 
     def __repr__(self) -> str:
         return f"LitellmAgent({self.model!r})"
@@ -90,10 +94,31 @@ class LitellmAgent:
     def reply(self, turn: Turn) -> Reply:
         """Asks the model for its next message."""
         turn = Turn([sendable(message) for message in turn.messages], turn.tools)
-        body = as_request(turn, "chat", self.model, self._temperature, self._max_tokens)
+        asked = as_request(turn, "chat", self.model, self._temperature, self._max_tokens)
+        body = merged(asked, self._options)
+        if self.exchanges is None:
+            return self._send(body, Exchange())
+        who = f"litellm {self._version} {self._how.get('base_url', '')}\n{self.model}"
+        with self.exchanges.exchange(who, msgspec.json.encode(body)) as exchange:
+            reply = self._recalled(exchange) or self._send(body, exchange)
+            self.exchanges.count(reply.usage)
+            return reply
+
+    def _recalled(self, exchange: Exchange) -> Reply | None:
+        """The reply of a stored answer; None where there is none that can be read."""
+        if exchange.answer is None:
+            return None
+        try:
+            reply = self._read(self._litellm.ModelResponse(**msgspec.json.decode(exchange.answer)))
+        except Exception:  # another version of litellm has stored it
+            return None
+        return msgspec.structs.replace(reply, usage=reply.usage.as_saved)
+
+    def _send(self, body: Body, exchange: Exchange) -> Reply:
+        """Asks the model."""
         faults = self._litellm.exceptions
         try:
-            answer = self._litellm.completion(**merged(body, self._options), **self._how)
+            answer = self._litellm.completion(**body, **self._how)
         except faults.BudgetExceededError as spent:
             raise BudgetSpent(f"litellm: {described(spent)}") from None
         except (faults.ContextWindowExceededError, faults.ContentPolicyViolationError) as fault:
@@ -114,7 +139,14 @@ class LitellmAgent:
         except Exception as fault:  # its kinds of errors are many, and more with each provider
             return Reply(failure=self._told(fault))
         self._answered = True
-        return self._read(answer)
+        reply = self._read(answer)
+        if self.exchanges is not None:
+            usage = msgspec.structs.replace(reply.usage, requests=1)
+            reply = msgspec.structs.replace(reply, usage=usage)
+        if answer.choices[0].finish_reason != "content_filter":
+            text = answer.model_dump_json()
+            exchange.keep(text.encode(), named_model(msgspec.json.decode(text)))
+        return reply
 
     def _told(self, fault: Exception) -> str:
         key = self._how.get("api_key")

@@ -15,15 +15,17 @@ import click
 import msgspec
 
 from toolshift.agents.catalog import check_settings, contestants
+from toolshift.agents.exchanges import Exchanges
 from toolshift.cli.options import (
     AgentWorkers,
     AsJson,
     Concurrency,
     ModelOptions,
+    Reuse,
     say_unread,
 )
 from toolshift.cli.parameters import argument, option, options_struct
-from toolshift.cli.running import new_folder, run_shown
+from toolshift.cli.running import new_folder, run_shown, say_requests, with_requests
 from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.shift import ask_all, ask_values, written
 from toolshift.core.command_line import command
@@ -103,6 +105,7 @@ class ChangeOptions:
     markdown: Annotated[Path | None, option(help="Write a summary to this file.")] = None
     sarif: Annotated[Path | None, option(help="Write SARIF 2.1.0 to this file.")] = None
     model: ModelOptions
+    reuse: Reuse
     out: Annotated[Path | None, option(help="Run folder for --agent; resumes it.")] = None
     workers: AgentWorkers = 1
     concurrency: Concurrency = None
@@ -145,13 +148,16 @@ def change(options: ChangeOptions) -> None:
     with entries_of(options.mapping):
         settling = read_release(before, after, given)
     settling = _answered(before, after, given, settling, options)
-    reading, run = _run(settling, options)
+    exchanges = options.reuse.exchanges()
+    reading, run = _run(settling, options, exchanges)
     _write(reading, settling, run, options)
     if options.as_json:
         code = reading.exit_code(options.allow_untested)
-        print_json({"exit_code": code, **msgspec.structs.asdict(reading)})
+        said = {"exit_code": code, **msgspec.structs.asdict(reading)}
+        print_json(with_requests(said, exchanges))
     else:
         _print(reading, run, options)
+        say_requests(exchanges)
     sys.exit(reading.exit_code(options.allow_untested))
 
 
@@ -183,7 +189,9 @@ def _answered(
 # -- the run ---------------------------------------------------------------------------------------
 
 
-def _run(settling: Settling, options: ChangeOptions) -> tuple[Reading, Path | None]:
+def _run(
+    settling: Settling, options: ChangeOptions, exchanges: Exchanges
+) -> tuple[Reading, Path | None]:
     """The reading with what the agents did, and the folder of their run."""
     reading = settling.reading
     if not options.worlds or not reading.rows:
@@ -196,7 +204,8 @@ def _run(settling: Settling, options: ChangeOptions) -> tuple[Reading, Path | No
             return with_runs(reading, plan, (), (), why), None
         agents = contestants(list(options.agents), options.concurrency, **options.model.given())
         out = options.out or new_folder("change")
-        run_shown(RunSpec(plan, agents, out, options.workers), options.out is not None)
+        spec = RunSpec(plan, agents, out, options.workers, exchanges=exchanges)
+        run_shown(spec, options.out is not None)
         run = RunFolder.read(out)
         names = [agent.name for agent in agents]
         return with_runs(reading, run.plan, run.records(), names, why), out

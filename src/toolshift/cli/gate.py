@@ -11,6 +11,7 @@ import click
 
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
+from toolshift.agents.exchanges import Exchanges
 from toolshift.agents.judge import Judge, judge_of
 from toolshift.cli.options import (
     AgentWorkers,
@@ -19,10 +20,11 @@ from toolshift.cli.options import (
     JudgeModel,
     JudgeUrl,
     ModelOptions,
+    Reuse,
     Where,
 )
 from toolshift.cli.parameters import argument, given, option, options_struct
-from toolshift.cli.running import new_folder, run_shown
+from toolshift.cli.running import new_folder, run_shown, say_requests, with_requests
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
@@ -144,6 +146,7 @@ class GateOptions:
         ),
     ] = None
     model: ModelOptions
+    reuse: Reuse
     early: Annotated[
         bool,
         option(
@@ -199,15 +202,17 @@ def gate(options: GateOptions) -> None:
     if options.seal is not None:
         _seal(before, rules, options)
         return
-    after = _candidate(before, rules, plan, options)
+    exchanges = options.reuse.exchanges()
+    after = _candidate(before, rules, plan, options, exchanges)
     verdict = judge(before, after, rules, baseline_agent=baseline, candidate_agent=candidate)
     if plan is not None:
         verdict = under_plan(verdict, plan, run_breaches(plan, before, after))
     _write(verdict, after, before, rules, options)
     if options.as_json:
-        print_json(verdict)
+        print_json(with_requests(verdict, exchanges))
     else:
         _print(verdict, after.path)
+        say_requests(exchanges)
     sys.exit(verdict.exit_code(rules.inconclusive))
 
 
@@ -224,7 +229,8 @@ def _gate_losses(options: GateOptions) -> NoReturn:
     if not 0 <= max_void <= 100:
         raise UsageError(f"max-void is a percentage from 0 to 100: {max_void:g}")
     before = RunFolder.read(options.baseline)
-    after = _candidate(before, Rules(1.0), None, options)
+    exchanges = options.reuse.exchanges()
+    after = _candidate(before, Rules(1.0), None, options, exchanges)
     names = {"baseline_agent": options.baseline_agent}
     names["candidate_agent"] = _candidate_name(None, options)
     found = judge_losses(before, after, max_void=max_void, **names)
@@ -233,7 +239,7 @@ def _gate_losses(options: GateOptions) -> NoReturn:
     if options.markdown:
         _save(options.markdown, losses_markdown(found, str(after.path)))
     if options.as_json:
-        print_json(found)
+        print_json(with_requests(found, exchanges))
     else:
         say(f"\n{found.baseline} -> {found.candidate}: nothing that passed may fail\n")
         for scene in found.changed:
@@ -241,6 +247,7 @@ def _gate_losses(options: GateOptions) -> NoReturn:
         for note in found.notes:
             console().print(f"\nNote: {note}", style="dim", markup=False)
         say(f"\nGate {found.sentence}")
+        say_requests(exchanges)
     counted = options.inconclusive if found.verdict == "inconclusive" else None
     sys.exit({"pass": 0, "fail": 1}[counted] if counted else found.exit_code())
 
@@ -328,7 +335,11 @@ def _candidate_name(plan: SealedPlan | None, options: GateOptions) -> str:
 
 
 def _candidate(
-    before: RunFolder, rules: Rules, plan: SealedPlan | None, options: GateOptions
+    before: RunFolder,
+    rules: Rules,
+    plan: SealedPlan | None,
+    options: GateOptions,
+    exchanges: Exchanges,
 ) -> RunFolder:
     """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes."""
     if options.run is not None:
@@ -338,11 +349,12 @@ def _candidate(
             or options.judge
             or options.judge_url
             or options.early
+            or options.reuse.cache
         ):
             raise UsageError(
-                "--out, --judge, --early and the options of models are for --agent without RUN: a "
-                "finished run is only read. `toolshift regrade RUN --judge` has a judge read it "
-                "again."
+                "--out, --judge, --early, --cache and the options of models are for --agent "
+                "without RUN: a finished run is only read. `toolshift regrade RUN --judge` has a "
+                "judge read it again."
             )
         return RunFolder.read(options.run)
     if not options.agent:
@@ -354,7 +366,8 @@ def _candidate(
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
     agents, reader = _agents(options)
-    spec = RunSpec(before.plan, agents, path, options.workers, options.executor, reader)
+    how = options.workers, options.executor, reader, exchanges
+    spec = RunSpec(before.plan, agents, path, *how)
     checks = []
     if plan is not None:
         _check_sealed(plan, before, spec.about[0], path)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import click
 
+from toolshift.agents.exchanges import Exchanges
 from toolshift.cli.parameters import field_option, option, options, options_of
 from toolshift.cli.request_fields import request_fields, request_headers
 from toolshift.core.errors import UsageError
@@ -203,6 +204,37 @@ Where = Annotated[
 DataWorkers = Annotated[
     int, option(type=click.IntRange(min=1), help="Processes; the bytes are the same.")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reuse:
+    """Which answers of models are used again."""
+
+    cache: Annotated[
+        str | None,
+        option(
+            metavar="FOLDER",
+            help="Models: keep answers in this folder, and use those of earlier runs for the same "
+            "requests. Without it, within this run alone; `off` sends every request "
+            "(docs/agents.md).",
+        ),
+    ] = None
+    fresh: Annotated[
+        bool,
+        option(help="Models: use no answer of earlier runs in --cache; new ones take their place."),
+    ] = False
+
+    cache_own: Annotated[
+        bool,
+        option(
+            help="Your own functions: keep their replies too. Only where each follows from the "
+            "messages and tools alone."
+        ),
+    ] = False
+
+    def exchanges(self) -> Exchanges:
+        """The store of a run."""
+        return Exchanges(self.cache, self.fresh, self.cache_own)
 
 
 @dataclass(frozen=True, kw_only=True)

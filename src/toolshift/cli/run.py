@@ -19,11 +19,12 @@ from toolshift.cli.options import (
     JudgeModel,
     JudgeUrl,
     ModelOptions,
+    Reuse,
     Selected,
     Where,
 )
 from toolshift.cli.parameters import PLACE, option, options_struct
-from toolshift.cli.running import new_folder, run_shown
+from toolshift.cli.running import new_folder, run_shown, say_requests, with_requests
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
@@ -77,6 +78,7 @@ class RunOptions:
     ] = ()
     selection: Selected
     model: ModelOptions
+    reuse: Reuse
     out: Annotated[
         Path | str | None,
         option(
@@ -133,17 +135,20 @@ def run(options: RunOptions) -> None:
         spans.set_up()
     agents = contestants(list(specs), options.concurrency, **options.model.given())
     judge = judge_of(options.judge, options.judge_url)
+    exchanges = options.reuse.exchanges()
     with placed(options.out or new_folder(chosen.suite)) as place:
-        spec = RunSpec(chosen, agents, place.path, options.workers, options.executor, judge)
+        how = options.workers, options.executor, judge, exchanges
+        spec = RunSpec(chosen, agents, place.path, *how)
         report = run_shown(spec, options.out is not None, lambda *_: place.stream(), place.shown)
     if options.as_json:
-        print_json(report)
+        print_json(with_requests(report, exchanges))
     else:
         shown = place.path if place.shown == str(place.path) else None
         print_report(
             report, console(), options.only_distinguishable, run=shown, details=options.details
         )
         say(f"\nRun folder: {place.shown}")
+        say_requests(exchanges)
     if code := _say_faults(report, place.shown):
         sys.exit(code)
 

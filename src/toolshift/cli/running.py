@@ -8,9 +8,13 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
+
+from toolshift.agents.exchanges import Exchanges
 from toolshift.api import Evaluation, report_of, report_on, save_report
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress, progress, say
+from toolshift.core.tool import JSON
 from toolshift.runs.execute import RunSpec, planning, play_plan
 from toolshift.runs.plan import Plan
 from toolshift.runs.prefetch import Prefetch
@@ -38,6 +42,7 @@ def run_shown(
                 return report_on(play_plan(spec, plan, prefetch, both))
         except (KeyboardInterrupt, BudgetSpent) as stop:
             _say_stopped(spec.folder, isinstance(stop, BudgetSpent), str(stop), shown)
+            say_requests(spec.exchanges)
             sys.exit(2 if isinstance(stop, BudgetSpent) else 130)
         except UsageError as wrong:
             if (spec.folder / "episodes.jsonl").exists() and not named:
@@ -65,6 +70,21 @@ def _planned(
             err=True,
         )
         sys.exit(130)
+
+
+def say_requests(exchanges: Exchanges) -> None:
+    """Says how many requests were sent, and how many answers were there already."""
+    for line in exchanges.lines:
+        say(line)
+
+
+def with_requests(printed: object, exchanges: Exchanges) -> object:
+    """What a command prints as JSON, with the figures of its requests where it has sent any."""
+    if not exchanges.lines:
+        return printed
+    found = {"figures": exchanges.figures, "notes": exchanges.notes}
+    fields = printed if isinstance(printed, dict) else msgspec.json.decode(JSON.encode(printed))
+    return {**fields, "requests": found}
 
 
 def new_folder(suite: str) -> Path:

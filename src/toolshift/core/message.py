@@ -89,6 +89,11 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         cost: in dollars.
         cached_tokens: of the prompt, those that were in the provider's cache.
         reasoning_tokens: of the reply, those of its reasoning.
+        requests: that were sent and answered, counted where answers are stored.
+        recalled: requests whose answer was stored (`--cache`); it takes no tokens and no money.
+        saved_input_tokens: of prompts that were not sent for that reason.
+        saved_output_tokens: of replies that were not asked for again.
+        saved_cost: in dollars.
     """
 
     input_tokens: int = 0
@@ -96,6 +101,22 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     cost: float = 0.0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    requests: int = 0
+    recalled: int = 0
+    saved_input_tokens: int = 0
+    saved_output_tokens: int = 0
+    saved_cost: float = 0.0
+
+    @property
+    def as_saved(self) -> Usage:
+        """What a stored answer takes, which took this when it came."""
+        saved = self.input_tokens, self.output_tokens, self.cost
+        return Usage(
+            recalled=1,
+            saved_input_tokens=saved[0],
+            saved_output_tokens=saved[1],
+            saved_cost=saved[2],
+        )
 
     def __add__(self, other: Usage) -> Usage:
         """Two replies together."""

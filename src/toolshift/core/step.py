@@ -41,6 +41,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         call_id: the agent's own, of the call; "" where it gave none.
         extra: what came beside the call (`ToolCall.extra`).
         beside: what came beside the message (`Reply.extra`); in the first step of its turn.
+        recalled: the agent's reply was a stored answer (`--cache`), and no request was sent.
     """
 
     kind: StepKind
@@ -68,6 +69,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     call_id: str = ""
     extra: dict[str, Any] = {}
     beside: dict[str, Any] = {}
+    recalled: bool = False
 
     @property
     def given(self) -> dict[str, Any]:

@@ -230,6 +230,15 @@ class Dialect(Protocol):
         ...
 
 
+def named_model(answer: Mapping[str, Any]) -> str:
+    """How the model that gave an answer names itself, with its version and fingerprint.
+
+    Vendors have one field for the name with its date, and some a fingerprint of what serves it.
+    """
+    fields = ("model", "modelVersion", "model_version", "system_fingerprint")
+    return " ".join(name for field in fields if isinstance(name := answer.get(field), str) and name)
+
+
 def added(first: object, second: object) -> Any:
     """Two records of tokens as one: numbers add up, through every level."""
     if isinstance(first, dict) and isinstance(second, dict):

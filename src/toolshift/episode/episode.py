@@ -382,24 +382,33 @@ class Episode:
         """
         reply = Reply.of(reply)
         beside = reply.extra
+        recalled = reply.usage.recalled > 0 and not reply.usage.requests
         self.use(reply.usage)
         try:
             if reply.failure:
                 self.fail(reply.failure)
             elif reply.calls:
                 for place, call in enumerate(reply.calls):
-                    self._take_kept(call, "" if place else reply.text, {} if place else beside)
+                    said, more = ("", {}) if place else (reply.text, beside)
+                    self._take_kept(call, said, more, recalled)
             else:
-                self._keep(lambda: self._take_prose(reply.text), {"beside": beside})
+                self._keep(
+                    lambda: self._take_prose(reply.text), {"beside": beside, "recalled": recalled}
+                )
         except Over:
             return
         self.next_turn()
 
-    def _take_kept(self, call: Call, said: str, beside: dict[str, Any]) -> None:
+    def _take_kept(self, call: Call, said: str, beside: dict[str, Any], recalled: bool) -> None:
         """Carries out a call, and keeps what came with it in its step."""
         if said and beside and call.name in PROTOCOL_NAMES:
             beside = {"content": said, **beside}  # the words beside such a call are not kept else
-        kept = {"call_id": call.id, "extra": call.extra, "beside": beside}
+        kept = {
+            "call_id": call.id,
+            "extra": call.extra,
+            "beside": beside,
+            "recalled": recalled,
+        }
         self._keep(lambda: self.take_call(call, said), kept)
 
     def _keep(self, act: Callable[[], None], kept: dict[str, Any]) -> None:

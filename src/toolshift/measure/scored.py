@@ -198,8 +198,8 @@ class Episodes:
                 nan if grade.exploration is None else grade.exploration,
                 reading.agent,
                 reading.oracle,
-                usage.input_tokens,
-                usage.output_tokens,
+                usage.input_tokens + usage.saved_input_tokens,  # what the agent needs
+                usage.output_tokens + usage.saved_output_tokens,
                 usage.cost,
                 row.episode,
                 0,

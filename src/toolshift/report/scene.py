@@ -131,6 +131,11 @@ def _transcript(scene: Scene) -> Iterable[str]:
 
 
 def _lines(step: Step) -> list[str]:
+    first, *rest = _told(step)
+    return [f"{first}  (a stored answer)" if step.recalled else first, *rest]
+
+
+def _told(step: Step) -> list[str]:
     if step.kind == "call":
         return [f"> {as_call(step)}", f"< {_short(step.text)}"]
     if step.kind in ("failure", "budget"):

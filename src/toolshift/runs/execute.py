@@ -21,13 +21,14 @@ from typing import Any, get_args
 from toolshift.agents.catalog import describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
+from toolshift.agents.exchanges import Exchanges, OwnReplies, lent, recalling
 from toolshift.agents.judge import Judge
 from toolshift.agents.own_code import keeping_folder, noting_interrupts
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Hiding, ScriptedAgent
+from toolshift.episode.contract import Agent, BatchAgent, Hiding, OutsideAgent, ScriptedAgent
 from toolshift.runs.location import check_local
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
@@ -61,6 +62,7 @@ class RunSpec:
         workers: processes for scripted agents.
         executor: where these are: "process" for this machine, "ray" for a cluster.
         judge: reads endings in prose; the shipped reading where None.
+        exchanges: where answers of models are stored, so that no request is sent twice.
 
     Raises:
         UsageError: where the folder is none, or an agent cannot run where it is asked to.
@@ -72,6 +74,7 @@ class RunSpec:
     workers: int = 1
     executor: Executor = "process"
     judge: Judge | None = None
+    exchanges: Exchanges = field(default_factory=Exchanges)
     about: list[dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,11 +87,22 @@ class RunSpec:
             replace(contestant, judge=self.judge or contestant.judge, max_repeats=limit)
             for contestant in self.agents
         ]
-        made = {
+        made: dict[str, Any] = {
             "folder": folder,
             "agents": agents,
             "about": [describe(contestant) for contestant in agents],
         }
+        if (
+            self.exchanges.folder
+            and not self.exchanges.own
+            and not any(map(recalling, _of(agents)))
+        ):
+            raise UsageError(
+                "--cache is for models behind an endpoint, and no agent here is one, so it would "
+                "change nothing: leave it out, or say --cache-own for your own functions"
+            )
+        if self.exchanges.own:
+            made["agents"] = _with_stored_replies(agents, made["about"])
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -199,7 +213,8 @@ def play_plan(
 
     try:
         watch(done, len(order))
-        run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
+        with lent(spec.exchanges, _of(spec.agents)):
+            run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
         if isinstance(store, RunFolder):
             store.settle(order)
     except BudgetSpent:  # to be resumed with more money
@@ -213,6 +228,31 @@ def play_plan(
             store.close()
         flush()
     return Finished(spec, plan, store)
+
+
+def _of(agents: Sequence[Contestant]) -> list[object]:
+    """What is asked in the episodes."""
+    return [each.stored or each.agent for each in agents]
+
+
+def _with_stored_replies(
+    agents: Sequence[Contestant], about: Sequence[dict[str, Any]]
+) -> list[Contestant]:
+    """The user's own agents with stored replies, where they answer one turn at a time."""
+    found = [
+        replace(each, stored=OwnReplies(each.agent, said))
+        if isinstance(each.agent, Agent)
+        and not isinstance(each.agent, ScriptedAgent | OutsideAgent | BatchAgent)
+        and recalling(each.agent) is None
+        else each
+        for each, said in zip(agents, about, strict=True)
+    ]
+    if all(each.stored is None for each in found):
+        raise UsageError(
+            "--cache-own is for functions and objects of your own that answer turn by turn, and no "
+            "agent here is one: leave it out"
+        )
+    return found
 
 
 def _store(spec: RunSpec, plan: Plan) -> Store:

@@ -19,6 +19,7 @@ from typing import Any
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
+from toolshift.agents.exchanges import drawing
 from toolshift.agents.own_code import Broken, keeping_folder, noting_interrupts, own_code
 from toolshift.agents.separate import SeparateAgent
 from toolshift.core.errors import UsageError, defined_at, described, place_of, placed
@@ -172,6 +173,7 @@ class _Conversation:
         self, contestant: Contestant, cell: Cell, scene: Scene | None = None, pilot: bool = False
     ) -> None:
         self.agent: Any = contestant.agent
+        self.answering: Any = contestant.stored or contestant.agent
         self.cell, self.pilot = cell, pilot
         scene = scene or build(cell)
         budget = Budget.of(scene, contestant.max_repeats)
@@ -179,10 +181,11 @@ class _Conversation:
         self.start = time.perf_counter()
 
     def run(self, stop: threading.Event | None = None) -> Done:
-        while not self.episode.end:
-            if stop is not None and stop.is_set():
-                raise _Stopped
-            self.take(lambda: finished(self.agent.reply(self.episode.observation)))
+        with drawing(self.cell.lineage, self.cell.trial):
+            while not self.episode.end:
+                if stop is not None and stop.is_set():
+                    raise _Stopped
+                self.take(lambda: finished(self.answering.reply(self.episode.observation)))
         return self.finish()
 
     def take(self, reply: Callable[[], Any]) -> None:
@@ -206,7 +209,7 @@ class _Visit(_Conversation):
 
     def run(self, stop: threading.Event | None = None) -> Done:
         try:
-            with own_code():
+            with own_code(), drawing(self.cell.lineage, self.cell.trial):
                 self.agent.drive(self.episode, stop or threading.Event())
         except Broken as broken:  # between us and the program; it has no part in this
             if not self.episode.end:
