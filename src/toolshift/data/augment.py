@@ -20,10 +20,8 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.message import REFUSE
 from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
 from toolshift.data.conversation import (
-    Call,
     Conversation,
     Format,
     Message,
@@ -40,7 +38,7 @@ from toolshift.data.formats.of_dialects import GEMINI_ROWS
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
-from toolshift.data.tools import apart, check_gone, distractors
+from toolshift.data.tools import apart, check_gone, distractors, refusal
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
@@ -59,12 +57,6 @@ MAX_TRIES = 6
 DRAWS = 4
 """In how many ways a stack of shifts may fall on one list of tools."""
 COLUMN = "toolshift"
-_REFUSALS = (
-    "I cannot finish this: none of the tools I have can do the last step.",
-    "That last step is not possible here, as no tool on offer does it. I stop at this point.",
-    "There is no tool for what is left to do, so I cannot complete your request.",
-    "I have to stop here. The tool that this would need is not available to me.",
-)
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -390,11 +382,7 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
     if len(message.calls) > 1 or gone in earlier or not message.learned:
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
-    ending = Message("assistant", rng.choice(_REFUSALS))
-    if kept:  # as the sandbox's own data refuses
-        ending = Message(
-            "assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),)
-        )
+    ending = refusal(rng, bool(kept))
     return "tool_gone", [_without(conversation, gone, (*conversation.messages[:place], ending))]
 
 

@@ -18,6 +18,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Call, Conversation, Message, RowFault, ToolList
 from toolshift.data.prepared import Prepared
 from toolshift.data.replay_calls import played
+from toolshift.data.replay_release import as_asked
 
 # -- whether calls fit -------------------------------------------------------------------------
 
@@ -69,7 +70,11 @@ def fault_of(validators: Mapping[str, Any], name: str, arguments: Mapping[str, A
 def replay(conversation: Conversation, ready: Prepared) -> list[Conversation]:
     """The conversation as it goes under the shifts."""
     try:
-        made = [_spoken(conversation, ready)] if ready.plain else played(conversation, ready)
+        made = (
+            [_spoken(conversation, ready)]
+            if ready.plain
+            else played(*as_asked(conversation, ready))
+        )
     except LayerFault as fault:
         raise NotApplicable(f"the shift fails on this recording: {fault}") from None
     for part in made:

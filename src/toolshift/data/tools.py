@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.message import PROTOCOL_TOOLS
+from toolshift.core.message import PROTOCOL_TOOLS, REFUSE
 from toolshift.core.shift import NotApplicable
-from toolshift.data.conversation import Message, ToolShown
+from toolshift.data.conversation import Call, Message, ToolShown
 from toolshift.interop.schema import each_description
 from toolshift.shifts.surface import Surface
 
@@ -93,6 +93,22 @@ def apart(tools: tuple[ToolShown, ...]) -> tuple[tuple[ToolShown, ...], tuple[To
     while end and tools[end - 1].function in _PROTOCOL:
         end -= 1
     return tools[:end], tools[end:]
+
+
+_REFUSALS = (
+    "I cannot finish this: none of the tools I have can do the last step.",
+    "That last step is not possible here, as no tool on offer does it. I stop at this point.",
+    "There is no tool for what is left to do, so I cannot complete your request.",
+    "I have to stop here. The tool that this would need is not available to me.",
+)
+
+
+def refusal(rng: Random, protocol: bool) -> Message:
+    """The end of a conversation whose next tool is gone; a call where it has ToolShift's tools."""
+    text = rng.choice(_REFUSALS)
+    if not protocol:
+        return Message("assistant", text)
+    return Message("assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),))
 
 
 def check_gone(

@@ -37,6 +37,7 @@ from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.match import words
 from toolshift.shifts.release.required import (
     Named,
+    Task,
     is_neutral,
     neutral_ones,
     open_ones,
@@ -122,12 +123,18 @@ class Release:
         old, new = self.before.sources[name].tool, self.after.sources[name].tool
         return (old.params, old.description) == (new.params, new.description)
 
+    def layer(self, shown: tuple[Tool, ...], task: Task) -> Released:
+        """What an agent meets in place of some tools, by what a task says and calls."""
+        return _layer(self, shown, *self._of_task(task))
+
+    def _of_task(self, task: Task) -> tuple[tuple[tuple[Named, str], ...], frozenset[Named]]:
+        return tuple(own_values(self, task).items()), neutral_ones(self, task)
+
     def __call__(self, scene: Scene, rng: Random, severity: Severity) -> Change:
         """The change of a scene; a rule, as the registry of shifts takes one."""
         shown = scene.tools
         _fit(self, shown)
-        own = tuple(own_values(self, scene).items()) if scene.asks else ()
-        neutral = neutral_ones(self, scene) if scene.asks else frozenset()
+        own, neutral = self._of_task(scene) if scene.asks else ((), frozenset())
         layer = _layer(self, shown, own, neutral)
         moved = any(route.fields for routes in self.routes.values() for route in routes)
         if layer.tools(shown, {}) == shown and not moved:
@@ -193,6 +200,13 @@ def _bare(schema: Any) -> Any:
 
 class Released(Rewired):
     """The new tools in place of the old ones, in the new order."""
+
+    @property
+    def release(self) -> Release:
+        """The change that it shows."""
+        return next(
+            program.release for program in self.programs.values() if isinstance(program, Carried)
+        )
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Carries a call; one of a tool that is gone does not work."""
