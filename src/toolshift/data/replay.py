@@ -115,7 +115,7 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
     """What `replay` has renamed, by its old names again."""
     back = tuple(surface.inverse for surface in reversed(ready.surfaces))
     inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
-    inverse.__dict__["surfaces"] = back
+    inverse.__dict__["surfaces"] = inverse.__dict__["speaking"] = back
     inverse.__dict__["prose"] = tuple(prose.inverse for prose in reversed(ready.prose))
     messages = tuple(_renamed(message, inverse) for message in conversation.messages)
     return Conversation(before.tools, messages)
