@@ -21,14 +21,16 @@ from typing import Any
 
 import jsonschema_rs
 
+from toolshift.core.canonical import same
 from toolshift.core.layer import Below, Memory
 from toolshift.core.scene import Outcome, Scene
 from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error
-from toolshift.core.user import Ask
+from toolshift.core.user import Ask, as_said
 from toolshift.episode.grade import regrade
+from toolshift.interop.normal import normal
 from toolshift.interop.schema import checkable
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
@@ -175,9 +177,17 @@ def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:
         return f"has other parameters ({', '.join(odd[:3])})"
     for name, param in mine.items():
         other = theirs[name]
-        if param.required != other.required or _bare(param.schema) != _bare(other.schema):
+        if param.required != other.required or not _asks_alike(param.schema, other.schema):
             return f"takes another {name}"
     return ""
+
+
+def _asks_alike(one: Any, other: Any) -> bool:
+    """Whether two schemas ask the same, whichever generator wrote them."""
+    mine, theirs = _bare(one), _bare(other)
+    if mine.keys() == theirs.keys() == {"enum"}:
+        return {*map(as_said, mine["enum"])} == {*map(as_said, theirs["enum"])}
+    return mine == theirs or same(normal(mine), normal(theirs))
 
 
 def _bare(schema: Any) -> Any:
@@ -186,12 +196,13 @@ def _bare(schema: Any) -> Any:
         return [_bare(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
+    said = (*_SAID, "type") if isinstance(schema.get("enum"), list) else _SAID  # choices say it
     return {
         key: {name: _bare(one) for name, one in value.items()}
         if key == "properties" and isinstance(value, Mapping)
         else _bare(value)
         for key, value in schema.items()
-        if key not in _SAID
+        if key not in said
     }
 
 
