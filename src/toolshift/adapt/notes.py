@@ -13,7 +13,7 @@ system message: names and choices are, where they are single words and do not in
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,7 @@ def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
 
 def text_of(changes: Sequence[Fact]) -> str:
     """Facts as one text for an agent."""
-    return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in changes if one.named], changes)
+    return listed(TITLE, [f"{one.named}: {one.sentence}" for one in changes if one.named], changes)
 
 
 def described(tool: Mapping[str, Any], changes: Iterable[Fact]) -> dict[str, Any]:
@@ -76,14 +76,15 @@ def described(tool: Mapping[str, Any], changes: Iterable[Fact]) -> dict[str, Any
         for one in changes
         if one.tool == name or one.named
     ]
-    note = _listed(TITLE, lines, changes)
+    note = listed(TITLE, lines, changes)
     if not note:
         return dict(tool)
     description = tool.get("description")
     return {**tool, "description": f"{description}\n\n{note}" if description else note}
 
 
-def _listed(title: str, lines: Sequence[str], changes: Sequence[Fact]) -> str:
+def listed(title: str, lines: Sequence[str], changes: Sequence[object]) -> str:
+    """The first of some facts below a title, and how many more there are; "" for none."""
     if not changes:
         return ""
     bullets = [f"- {line}" for line in lines[:MAX_FACTS]]
@@ -101,16 +102,16 @@ def _facts(before: Toolbox, after: Toolbox) -> Iterator[Fact]:
             if new:
                 pairs[old] = new
             else:
-                yield Fact("", "this tool is gone", _quoted(old))
+                yield Fact("", "this tool is gone", quoted(old))
     for old, new in pairs.items():
-        if old != new and _quoted(old):
-            yield Fact(new, f"this tool was {old} before", _quoted(new))
+        if old != new and quoted(old):
+            yield Fact(new, f"this tool was {old} before", quoted(new))
     for new in after.sources:
         if new not in pairs.values():
-            yield Fact(new, "this tool is new", _quoted(new))
+            yield Fact(new, "this tool is new", quoted(new))
     for old, new in pairs.items():
         for sentence in _changed(before.sources[old], after.sources[new]):
-            yield Fact(new, sentence, _quoted(new))
+            yield Fact(new, sentence, quoted(new))
 
 
 def _changed(was: Source, now: Source) -> Iterator[str]:
@@ -121,8 +122,23 @@ def _changed(was: Source, now: Source) -> Iterator[str]:
     if same(was.inputs, now.inputs):
         return
     olds, news = ({param.name: param for param in source.tool.params} for source in (was, now))
+    yield from changed_in(was, now, renamed(olds, news))
+
+
+def changed_in(
+    was: Source,
+    now: Source,
+    moved: Mapping[str, str],
+    gone: Container[str] = (),
+) -> Iterator[str]:
+    """What has changed in the parameters of a tool, in words.
+
+    `moved` says which parameter became which; of those in `gone` nothing is said.
+    """
+    olds = {param.name: param for param in was.tool.params if param.name not in gone}
+    news = {param.name: param for param in now.tool.params}
     closed = flattened(now.inputs).get("additionalProperties") is False
-    for one in members("", olds, news, renamed(olds, news), closed):
+    for one in members("", olds, news, moved, closed):
         yield from _said(one, one.where in olds)
 
 
@@ -134,7 +150,7 @@ def _said(one: Difference, outermost: bool) -> Iterator[str]:
         yield f"{place} is gone"
         yield f"{_place(f'{lead}{one.after}')} is new"
     elif one.kind == "parameter_renamed":
-        yield f"{place} is {_quoted(str(one.after)) or 'spelled otherwise'} now"
+        yield f"{place} is {quoted(str(one.after)) or 'spelled otherwise'} now"
     elif one.kind in _PLAIN:
         yield f"{place} {_PLAIN[one.kind]}"
     elif one.kind in _OF_TYPES:
@@ -170,17 +186,17 @@ _OF_CHOICES: Mapping[str, str] = {
 
 
 def _place(where: str) -> str:
-    name = _quoted(where)
+    name = quoted(where)
     return f"the parameter {name}" if name else "a parameter"
 
 
 def _choices(values: Any) -> str:
     """Choices as a list, where each of them is a word that may be quoted."""
-    quoted = [_quoted(str(value)) for value in values] if isinstance(values, list) else []
-    return ", ".join(quoted) if all(quoted) and len(quoted) <= _MAX_CHOICES else ""
+    words = [quoted(str(value)) for value in values] if isinstance(values, list) else []
+    return ", ".join(words) if all(words) and len(words) <= _MAX_CHOICES else ""
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name that is safe to quote in a system message; "" for any other text."""
     plain = 0 < len(name) <= _LONGEST and all(
         one in _IN_NAMES or unicodedata.category(one)[0] in "LMN" for one in name
