@@ -44,7 +44,7 @@ from toolshift.interop.client_files import server_of
 from toolshift.interop.server import ADDRESS, COMMAND, command_of
 from toolshift.interop.tools import from_mcp
 from toolshift.runs.own_checking import let_play
-from toolshift.shifts.release.match import said_effect
+from toolshift.shifts.release.match import said_effect, verb, words
 from toolshift.worlds.own import load
 from toolshift.worlds.own.file import SOURCES, SYSTEM, WorldFile
 from toolshift.worlds.own.openapi import server_in
@@ -291,7 +291,11 @@ def _braced(found: re.Match[str]) -> str:
 
 def _writes(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     """The tools that change something, as far as they say so, for the user to correct."""
-    effects = {name: said_effect(one)[0] for name, one in from_mcp(listed).sources.items()}
+    effects = {
+        # Of several verbs in a name the first counts: get_order reads.
+        name: said_effect(one)[0] or next(filter(None, map(verb, words(name))), None)
+        for name, one in from_mcp(listed).sources.items()
+    }
     writing = [name for name, effect in effects.items() if effect == "write"]
     unsaid = [name for name, effect in effects.items() if effect is None]
     if not writing:
