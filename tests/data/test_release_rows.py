@@ -409,3 +409,18 @@ def test_what_cannot_be_written_is_said(case: str, tmp_path: Path) -> None:
     assert not made.rows
     (why,) = made.reasons.values()
     assert word in why
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"enum": ["late", "damaged"]},
+        {"type": "string", "enum": ["late", "damaged"], "title": "Reason"},
+        {"enum": ["damaged", "late"], "default": "late"},
+    ],
+)
+def test_choices_may_be_written_otherwise_in_the_rows(written: Schema, tmp_path: Path) -> None:
+    new, answers, *_, expected = CASES["a choice is called otherwise"]
+    listed = _schema("order_id", "reason", order_id=TEXT, reason=written)
+    row = talk(REFUND, DONE, tools=changed("refund_order", inputSchema=listed))
+    assert calls(after(row, release_of(new, **answers), tmp_path)) == expected
