@@ -49,12 +49,10 @@ def _of_route(release: Release, new: str, route: Route) -> Iterator[str]:
     moved = {was: now for was, now in route.params.items() if was != now}
     gone = {split.by} if split is not None else set()
     source, target = release.before.sources[route.old], release.after.sources[new]
-    if route.when is not None:  # what it takes besides is of the other tools that it stands for
-        sentences = iter(
-            f"{_name(was)} is its parameter {_name(now)}" for was, now in moved.items()
-        )
-    else:
-        sentences = changed_in(source, target, moved, gone)
+    if route.when is None:
+        sentences = list(changed_in(source, target, moved, gone))
+    else:  # what it takes besides is of the other tools that it stands for
+        sentences = [f"{_name(was)} is its parameter {_name(now)}" for was, now in moved.items()]
     for sentence in sentences:
         yield f"{name}: {sentence}"
     for param, words in route.values.items():
