@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +216,7 @@ def _train(asked: Asked, shift: Path, out: Path, say: Say, data: Path | None) ->
         return
     if model.exists() and not checkpoints(model):
         shutil.rmtree(model)  # it was broken off before its first checkpoint
+    rows: Sequence[Mapping[str, Any]]
     if data is None:
         rows, told = _trajectories(asked, shift, say)
     else:
@@ -238,7 +239,7 @@ def _trajectories(asked: Asked, shift: Path, say: Say) -> tuple[list[Row], dict[
 
 def _conversations(
     asked: Asked, shift: Path, say: Say, data: Path
-) -> tuple[list[Row], dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The user's own conversations, and what the record of the training says of them."""
     recipe = asked.recipe(shift)
     with progress("conversations") as watch:
