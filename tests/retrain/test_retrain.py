@@ -198,3 +198,103 @@ def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monke
     flat = " ".join(errors.split())
     assert "Taken as likeliest: renamed.find_place = locate_venue, params." in flat
     assert "Taken as gone, for it is only a question: get_hours (perhaps opening_times" in flat
+
+
+DESK = '''
+def get_ticket(ticket_id: str) -> dict:
+    """Looks up a ticket.
+
+    Args:
+        ticket_id: Identifier of the ticket.
+    """
+    return {"ticket_id": ticket_id, "owner": {"T-31": "Ilse", "T-32": "Omar"}[ticket_id]}
+'''
+TASKS = """
+world: help_desk
+tools: {python: desk_of_retrain}
+writes: []
+tasks:
+  - {id: a, ask: "Who owns ticket T-31?", calls: [{name: get_ticket, arguments: {ticket_id: T-31}}],
+     check: {answer: Ilse}}
+  - {id: b, ask: "Who owns ticket T-32?", calls: [{name: get_ticket, arguments: {ticket_id: T-32}}],
+     check: {answer: Omar}}
+"""
+
+
+def _own_files() -> None:
+    """A world of one's own, its tools before and after, and conversations with them."""
+    Path("desk_of_retrain.py").write_text(DESK)
+    Path("tasks.yaml").write_text(TASKS)
+    schema = {
+        "type": "object",
+        "properties": {"ticket_id": {"type": "string"}},
+        "required": ["ticket_id"],
+    }
+    old = {"name": "get_ticket", "description": "Looks up a ticket.", "inputSchema": schema}
+    new = {**old, "name": "fetch_ticket"}
+    for name, tool in (("old.json", old), ("new.json", new)):
+        Path(name).write_text(json.dumps([tool]))
+    function = {key: old[key] for key in ("name", "description")} | {"parameters": schema}
+    rows = []
+    for ticket, owner in (("T-31", "Ilse"), ("T-32", "Omar")) * 2:
+        call = {"name": "get_ticket", "arguments": json.dumps({"ticket_id": ticket})}
+        rows.append(
+            {
+                "messages": [
+                    {"role": "user", "content": f"Who owns ticket {ticket}?"},
+                    {
+                        "role": "assistant",
+                        "content": "",
+                        "tool_calls": [{"id": "c", "type": "function", "function": call}],
+                    },
+                    {"role": "tool", "tool_call_id": "c", "content": json.dumps({"owner": owner})},
+                    {"role": "assistant", "content": owner},
+                ],
+                "tools": [{"type": "function", "function": function}],
+                "note": len(rows),
+            }
+        )
+    Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.model
+def test_own_conversations_are_trained_on_and_the_own_world_is_measured(
+    toolshift: Run, monkeypatch
+):
+    monkeypatch.setenv(FILES, "")
+    _own_files()
+    answers = ("--mapping", "map.toml")
+    Path("map.toml").write_text('renamed = {get_ticket = "fetch_ticket"}\n')
+    made = toolshift("shift", "from-diff", "old.json", "new.json", *answers, "--out", "r.json")
+    assert made[0] == 0, made
+    words = ("retrain", "r.json", "--data", "mine.jsonl", "--world", "tasks.yaml", "--alpha", "1")
+    small = ("--preset", "smoke", "--steps", "2", "--tasks", "2", "--out", "out", "--always")
+    code, said, errors = toolshift(*words, *small)
+    assert code in (1, 3), (said, errors)
+    assert "training on 4 conversations of mine.jsonl, 4 with the new tools" in errors
+    trained = json.loads(Path("out/model/training.json").read_text())["data"]
+    assert trained["file"] == "mine.jsonl"
+    assert trained["shifted"] == 4
+    worlds = {cell.world for cell in RunFolder.read(Path("out/after")).plan.cells}
+    assert {name.partition("@")[0] for name in worlds} == {"help_desk"}
+    Path("mine.jsonl").write_text(Path("mine.jsonl").read_text() * 2)
+    code, said, errors = toolshift(*words, *small)
+    assert (code, "begun with another data_sha256" in errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ((), "--world with the file of your tasks"),
+        (("--world", "tasks.yaml", "--count", "5"), "--count is about trajectories"),
+        (("--world", "tasks.yaml", "--data", "nowhere.jsonl"), "nowhere.jsonl is not there"),
+    ],
+)
+def test_what_does_not_go_with_own_conversations(
+    more: tuple[str, ...], sentence: str, toolshift: Run, release: ShiftFile, monkeypatch
+):
+    monkeypatch.setenv(FILES, "")
+    Path("r.json").write_bytes(release.encode())
+    Path("mine.jsonl").write_text("{}\n")
+    code, _, said = toolshift("retrain", "r.json", "--data", "mine.jsonl", *more, "--out", "out")
+    assert (code, sentence in said) == (2, True), said

@@ -32,7 +32,7 @@ from toolshift.core.tool import Param
 from toolshift.drift.changes import ToolChange, changes_between
 from toolshift.drift.instructions import instructions_in
 from toolshift.drift.lock import Lock
-from toolshift.drift.schemas import SEVERITIES
+from toolshift.drift.schemas import SEVERITIES, Difference
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
 
@@ -86,7 +86,7 @@ def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
 
 def text_of(changes: Sequence[Fact]) -> str:
     """Facts as one text for an agent."""
-    return _listed(TITLE, [one.everywhere for one in changes if one.everywhere], changes)
+    return listed(TITLE, [one.everywhere for one in changes if one.everywhere], changes)
 
 
 def described(tool: Mapping[str, Any], changes: Iterable[Fact]) -> dict[str, Any]:
@@ -94,14 +94,15 @@ def described(tool: Mapping[str, Any], changes: Iterable[Fact]) -> dict[str, Any
     changes = list(changes)
     name = tool.get("name")
     lines = [one.sentence if one.tool == name else one.everywhere for one in changes]
-    note = _listed(TITLE, [line for line in lines if line], changes)
+    note = listed(TITLE, [line for line in lines if line], changes)
     if not note:
         return dict(tool)
     description = tool.get("description")
     return {**tool, "description": f"{description}\n\n{note}" if description else note}
 
 
-def _listed(title: str, lines: Sequence[str], changes: Sequence[Fact]) -> str:
+def listed(title: str, lines: Sequence[str], changes: Sequence[object]) -> str:
+    """The first of some facts below a title, and how many more there are; "" for none."""
     if not changes:
         return ""
     bullets = [f"- {line}" for line in lines[:MAX_FACTS]]
@@ -201,20 +202,9 @@ class _Told:
         old, new, where = change.old, change.new, change.where
         if change.kind == "parameter_renamed":
             yield from self._renamed(change)
-        elif change.kind in _PLAIN:
+        elif said := in_words(change):
             come = where if change.kind.endswith("_added") else ""
-            yield Fact(new, _about(f"{{}} {_PLAIN[change.kind]}", where), old, come)
-        elif change.kind in _OF_TYPES:
-            before, after = (str(side).split() for side in (change.before, change.after))
-            known = _TYPES.issuperset((*before, *after))
-            types = f": {' '.join(before)} before, {' '.join(after)} now" if known else ""
-            yield Fact(new, _about(f"{{}} is of another type{types}", where), old)
-        elif change.kind in _OF_CHOICES:
-            gone, come = _choices(change.before), _choices(change.after)
-            listed = [f"gone: {gone}"] if gone else []
-            listed += [f"new: {come}"] if come else []
-            more = f" ({'; '.join(listed)})" if listed else ""
-            yield Fact(new, _about(f"{{}} {_OF_CHOICES[change.kind]}{more}", where), old)
+            yield Fact(new, _about(f"{{}} {said}", where), old, come)
 
     def _renamed(self, change: ToolChange) -> Iterator[Fact]:
         old, new, where, now = change.old, change.new, change.where, str(change.after)
@@ -231,6 +221,23 @@ class _Told:
         yield Fact(
             new, _about(f"{{}} is new{', and required' if required else ''}", path), old, path
         )
+
+
+def in_words(change: ToolChange | Difference) -> str:
+    """What has changed in a parameter, without its name; "" for texts, defaults and limits."""
+    if change.kind in _PLAIN:
+        return _PLAIN[change.kind]
+    if change.kind in _OF_TYPES:
+        before, after = (str(side).split() for side in (change.before, change.after))
+        known = _TYPES.issuperset((*before, *after))
+        types = f": {' '.join(before)} before, {' '.join(after)} now" if known else ""
+        return f"is of another type{types}"
+    if change.kind in _OF_CHOICES:
+        gone, come = _choices(change.before), _choices(change.after)
+        sides = [f"gone: {gone}"] if gone else []
+        sides += [f"new: {come}"] if come else []
+        return _OF_CHOICES[change.kind] + (f" ({'; '.join(sides)})" if sides else "")
+    return ""
 
 
 def _may_be_called(one: Param, other: Param) -> bool:

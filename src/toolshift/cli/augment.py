@@ -46,7 +46,13 @@ class AugmentOptions:
 
     source: Annotated[Path, argument(metavar="IN")]
     out: Annotated[Path | None, option(help="A .jsonl, .jsonl.gz or .parquet file.")] = None
-    alpha: Annotated[float, option(help="Share that is shifted, 0 to 1.")] = 0.3
+    alpha: Annotated[
+        float | None,
+        option(
+            help="Share that is shifted, 0 to 1. Default: 1 where --shift names files of coming "
+            f"changes alone, else {Recipe().alpha:g}."
+        ),
+    ] = None
     shifts: Annotated[
         tuple[str, ...],
         option(
@@ -73,6 +79,14 @@ class AugmentOptions:
     preview: Annotated[bool, option(help="Print ten before and after; write nothing.")] = False
     as_json: AsJson = False
 
+    def recipe(self) -> Recipe:
+        """What is done to the conversations."""
+        recipe = Recipe(**given(self, Recipe))
+        coming = bool(self.shifts) and all(".json" in entry for entry in self.shifts)
+        if self.alpha is None and coming:
+            return msgspec.structs.replace(recipe, alpha=1.0)
+        return recipe
+
 
 @click.command()
 @options_struct(AugmentOptions)
@@ -89,8 +103,9 @@ def augment(options: AugmentOptions) -> None:
     \b
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
     toolshift augment mine.jsonl --for trl --out for-trl.jsonl
+    toolshift augment mine.jsonl --shift monday.json --out mine-monday.jsonl
     """
-    recipe = Recipe(**given(options, Recipe))
+    recipe = options.recipe()
     if options.preview:
         _preview(Job(options.source, options.source.with_name("preview.jsonl"), recipe))
         return
@@ -143,6 +158,15 @@ def _say_left(job: Job, tally: Tally) -> None:
     for why, count in tally.untried.items():
         drawn = counted(tally.drawn, "conversation")
         say(f"Not shifted: {count:,} of the {drawn} that alpha asks for: {why}", err=True)
+    left = tally.drawn - sum(tally.shifted.values()) - sum(tally.untried.values())
+    if left and tally.shifted:
+        drawn = counted(tally.drawn, "conversation")
+        say(f"Not shifted: {left:,} of the {drawn} that alpha asks for. Why not:", err=True)
+        reasons = sorted(tally.skipped.items(), key=lambda one: -one[1])
+        for why, count in reasons[:MAX_SHOWN]:
+            say(f"  {one_line(why)} ({count:,})", err=True)
+        if len(reasons) > MAX_SHOWN:
+            say(f"  ... and {len(reasons) - MAX_SHOWN:,} more; the card has them", err=True)
 
 
 def _preview(job: Job) -> None:

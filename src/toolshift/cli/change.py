@@ -14,6 +14,7 @@ from typing import Annotated
 import click
 import msgspec
 
+from toolshift.adapt.release_note import release_note
 from toolshift.agents.catalog import check_settings, contestants
 from toolshift.agents.exchanges import Exchanges
 from toolshift.cli.options import (
@@ -74,6 +75,7 @@ class ChangeOptions:
         worlds: their tasks.
         mapping: the file of answers, read where it exists, else written where something is open.
         shift: a file for the change as a shift; None writes none.
+        note: a file for what an agent is to be told of it.
         out: the folder of the run; a new one where None.
     """
 
@@ -100,6 +102,10 @@ class ChangeOptions:
     tasks: Annotated[int | None, option(help="Tasks of each world.")] = None
     shift: Annotated[
         Path | None, option(help="Write the change as a shift, for `toolshift run --shift`.")
+    ] = None
+    note: Annotated[
+        Path | None,
+        option(help="Write what has changed as a short text for your agent's prompt."),
     ] = None
     junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None
     markdown: Annotated[Path | None, option(help="Write a summary to this file.")] = None
@@ -240,6 +246,8 @@ def _write(reading: Reading, settling: Settling, run: Path | None, options: Chan
         )
     if options.shift:
         _save(options.shift, settling.shift.encode())
+    if options.note:
+        _save(options.note, release_note(settling.shift.release()).encode())
     if options.sarif:
         new = Path(options.new)
         content = new.read_text(encoding="utf-8") if new.is_file() else ""

@@ -22,6 +22,7 @@ from toolshift.runs.check import (
     worlds_of,
 )
 from toolshift.runs.own_checking import Tried, check_tasks
+from toolshift.shifts.registry import shifts
 from toolshift.worlds.names import is_file
 from toolshift.worlds.own import load
 from toolshift.worlds.own.world import OwnWorld
@@ -105,6 +106,11 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
     """Prints what was found of the tasks of a file."""
     rows = [[t.id, t.state, t.shifts, t.answer_type, t.said] for t in tried]
     print_table("", ("task", "", "shifts", "answer", ""), rows)
+    say(
+        f"\nshifts: of the {len(shifts())} that there are, those under which the expected calls "
+        "solve the task, tried one by one; the others do not apply to it (--json says why). "
+        "answer: the type by which it is compared."
+    )
     if any(task.answer_type.endswith("?") for task in tried):
         say(
             "\nNote: an answer type with `?` is inferred and not used: these answers are read by "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +15,7 @@ from toolshift.cli.options import AsJson
 from toolshift.cli.parameters import argument, on_command_line, option, options_struct
 from toolshift.cli.report_open import ServedPage, open_page
 from toolshift.cli.report_site import write_board, write_days
+from toolshift.cli.running import UNMEASURED, nothing_measured, unmeasured
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
@@ -164,6 +166,8 @@ def report(wanted: ReportOptions) -> None:
     toolshift report runs/first --open            in the browser, with every trace
     toolshift report runs/* --site site           many runs on one page: agents by suite
     toolshift report drift --site site            a folder of days (DAY/anchor, DAY/fresh)
+
+    Exit code 4: of an agent no episode has a verdict, so nothing was measured.
     """
     if wanted.open_:
         _only("--open", ("open_", "host", "port", "no_browser"))
@@ -233,6 +237,16 @@ def _report_runs(wanted: ReportOptions) -> None:
             say(f"Written: {file}", err=True)
     if wanted.html is not None or not (wanted.no_html or wanted.as_json or wanted.join):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
+    _check_measured(reports)
+
+
+def _check_measured(reports: Sequence[Report]) -> None:
+    """Ends with an exit code of its own where of an agent nothing was measured."""
+    without = [report for report in reports if unmeasured(report)]
+    for report in without:
+        say(nothing_measured(report), err=True)
+    if without:
+        sys.exit(UNMEASURED)
 
 
 def _decided(folders: Sequence[RunFolder], told: Sequence[str]) -> RunFolder:

@@ -18,6 +18,7 @@ from toolshift.cli.training import PRESET, ModelOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
+from toolshift.data.files import check_source, digest_of
 from toolshift.drift.judge import settled_likely
 from toolshift.drift.lock import read_lock
 from toolshift.drift.sources import read_sources
@@ -59,6 +60,13 @@ class RetrainOptions(ModelOptions):
         ),
     ] = 0.5
     count: Annotated[int, option(help=f"Trajectories. {PRESET}", show_default=False)] = 0
+    data: Annotated[
+        Path | None,
+        option(
+            help="Conversations of yours to train on instead of trajectories, in any format of "
+            "`toolshift augment`; with --world, the file of your tasks.",
+        ),
+    ] = None
     worlds: Annotated[
         tuple[str, ...], option("--world", help="The world whose tools these are; repeat.")
     ] = Mix().worlds
@@ -91,6 +99,8 @@ class RetrainOptions(ModelOptions):
             )
         if self.tasks < 1:
             raise UsageError(f"--tasks {self.tasks}: give at least one task")
+        if self.data is not None:
+            self._check_data()
         settings = preset(self.preset, **self.changes(Settings))
         check_rank(self.rank, self.adapter, settings.full)
         measured = Selection(
@@ -105,13 +115,29 @@ class RetrainOptions(ModelOptions):
             guard=self.guard,
             margin=self.margin,
             always=self.always,
+            data_sha256=digest_of(self.data) if self.data is not None else "",
         )
+
+    def _check_data(self) -> None:
+        """Checks what is asked beside conversations of the user's."""
+        if self.worlds == Mix().worlds:
+            raise UsageError(
+                "--data trains on conversations of yours, so say what the model is measured on: "
+                "--world with the file of your tasks (`toolshift world init` begins one)"
+            )
+        if self.count:
+            raise UsageError(
+                "--count is about trajectories of the oracle, and --data names conversations of "
+                "yours: leave one of them out"
+            )
+        assert self.data is not None
+        check_source(self.data)
 
 
 @click.command(
     "retrain",
     cls=Sectioned,
-    first=("out", "preset", "model", "adapter", "alpha", "worlds", "guard", "margin"),
+    first=("out", "preset", "model", "adapter", "alpha", "data", "worlds", "guard", "margin"),
 )
 @options_struct(RetrainOptions)
 def command(options: RetrainOptions) -> None:
@@ -124,6 +150,7 @@ def command(options: RetrainOptions) -> None:
     \b
     toolshift retrain toolshift.lock 'mcp:npx -y my-server@2' --adapter runs/paft --out runs/monday
     toolshift retrain monday.json --adapter smol:static --kind listing --out runs/monday
+    toolshift retrain monday.json --data mine.jsonl --world tasks.yaml --out runs/monday
 
     Exit codes: 0 kept or not needed, 1 rejected, 3 undecided, 2 a usage error.
     """
@@ -132,7 +159,9 @@ def command(options: RetrainOptions) -> None:
     decided_by = options.asked(release)
     warn_of_evidence(decided_by.settings)
     try:
-        decision = retrain(decided_by, release, options.out, lambda text: say(text, err=True))
+        decision = retrain(
+            decided_by, release, options.out, lambda text: say(text, err=True), options.data
+        )
     except KeyboardInterrupt:
         say(f"Stopped. Results so far are in {options.out}; the same command resumes.", err=True)
         sys.exit(130)

@@ -24,7 +24,14 @@ from toolshift.cli.options import (
     Where,
 )
 from toolshift.cli.parameters import PLACE, option, options_struct
-from toolshift.cli.running import new_folder, run_shown, say_requests, with_requests
+from toolshift.cli.running import (
+    new_folder,
+    nothing_measured,
+    run_shown,
+    say_requests,
+    unmeasured,
+    with_requests,
+)
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
@@ -164,19 +171,10 @@ def _say_faults(report: Evaluation, out: str) -> int:
             ),
             err=True,
         )
-    unreached = [
-        agent.name
-        for agent in report.agents
-        if agent.infrastructure == agent.everything.void > 0
-        and agent.everything.episodes == agent.everything.void
-    ]
+    unreached = unmeasured(report)
     if unreached:
         hint = "" if is_address(out) else f" `{command('trace', out)}` has their texts."
-        say(
-            f"Nothing was measured of {', '.join(unreached)}: every episode ended in an "
-            f"infrastructure error.{hint}",
-            err=True,
-        )
+        say(f"{nothing_measured(report)}{hint}", err=True)
     if report.broken and not any(agent.shifts for agent in report.agents):
         return 2
     return int(bool(unreached or report.broken))

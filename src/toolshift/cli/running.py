@@ -15,6 +15,7 @@ from toolshift.api import Evaluation, report_of, report_on, save_report
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress, progress, say
 from toolshift.core.tool import JSON
+from toolshift.measure.report import Report
 from toolshift.runs.execute import RunSpec, planning, play_plan
 from toolshift.runs.plan import Plan
 from toolshift.runs.prefetch import Prefetch
@@ -110,3 +111,25 @@ def _say_stopped(path: Path, spent: bool, why: str, shown: str) -> None:
         f"{shlex.join(['--out', shown])} to resume.",
         err=True,
     )
+
+
+UNMEASURED = 4
+"""The exit code where nothing was measured, of `report`, `compare`, `gate` and `change`."""
+
+
+def unmeasured(report: Report) -> list[str]:
+    """The agents of a report none of whose episodes has a verdict."""
+    return [
+        agent.name
+        for agent in report.agents
+        if agent.everything.episodes == agent.everything.void > 0
+    ]
+
+
+def nothing_measured(report: Report) -> str:
+    """Says of which agents nothing was measured, and why."""
+    names = unmeasured(report)
+    agents = [agent for agent in report.agents if agent.name in names]
+    outage = all(agent.infrastructure == agent.everything.void for agent in agents)
+    why = "every episode ended in an infrastructure error" if outage else "no episode has a verdict"
+    return f"Nothing was measured of {', '.join(names)}: {why}."

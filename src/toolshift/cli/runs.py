@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from toolshift.agents.judge import judge_of
 from toolshift.api import report_of, save_report
 from toolshift.cli.options import AsJson, JudgeModel, JudgeUrl
 from toolshift.cli.parameters import argument, option, options_struct
+from toolshift.cli.running import UNMEASURED
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table, say
 from toolshift.measure.compare import Comparison, Contrast, regrade_run
@@ -41,7 +43,8 @@ class CompareOptions:
 def compare(options: CompareOptions) -> None:
     """Compare two runs, paired on the scenes that both have.
 
-    Whether the later one is good enough is for `toolshift gate` to say.
+    Whether the later one is good enough is for `toolshift gate` to say. Exit code 4: no scene has a
+    verdict in both runs.
     """
     if len(options.agents) > 2:
         raise UsageError("give --agent at most twice")
@@ -54,6 +57,9 @@ def compare(options: CompareOptions) -> None:
         for note in comparison.notes:
             say(f"Note: {note}", err=True)
         _print_comparison(comparison)
+    if not comparison.everything.pairs:
+        say("Nothing was compared: no scene has a verdict in both runs.", err=True)
+        sys.exit(UNMEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)

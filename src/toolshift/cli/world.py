@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,7 @@ from toolshift.cli.options import (
 )
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
+from toolshift.core.documents import read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable, write
 from toolshift.core.intake import NotRead, check_read, counted, some_unread
@@ -41,9 +42,12 @@ from toolshift.drift.sources import read_sources
 from toolshift.drift.stream import understood
 from toolshift.interop.client_files import server_of
 from toolshift.interop.server import ADDRESS, COMMAND, command_of
+from toolshift.interop.tools import from_mcp
 from toolshift.runs.own_checking import let_play
+from toolshift.shifts.release.match import said_effect, verb, words
 from toolshift.worlds.own import load
 from toolshift.worlds.own.file import SOURCES, SYSTEM, WorldFile
+from toolshift.worlds.own.openapi import server_in
 from toolshift.worlds.own.world import find_source
 
 PYTHON = "python:"
@@ -247,12 +251,13 @@ def world_init(options: InitOptions) -> None:
     tools, out = options.tools(), options.out
     if out.exists():
         raise UsageError(f"{out} is there already: name another file")
-    asked = {"base_url": "http://localhost", **tools} if "openapi" in tools else tools
+    if "openapi" in tools:
+        tools = {**tools, "base_url": _address(out, tools)}
     file = WorldFile(
         out,
         "my_world",
         SYSTEM,
-        asked,
+        tools,
         None,
         (),
         "",
@@ -267,8 +272,41 @@ def world_init(options: InitOptions) -> None:
     say(f"  {command('check', out)}")
 
 
+NO_ADDRESS = "http://localhost"
+
+
+def _address(out: Path, tools: Mapping[str, Any]) -> str:
+    """The address of the server by the document; the own machine's where it names none."""
+    path = out.parent / str(tools["openapi"])
+    try:
+        named = server_in(read_yaml(path.read_bytes(), path.name))
+    except (OSError, UsageError):  # said where the tools are read
+        return NO_ADDRESS
+    return named if named.startswith(("http://", "https://")) else NO_ADDRESS
+
+
 def _braced(found: re.Match[str]) -> str:
     return f"${{{found[1] or found[2]}}}"
+
+
+def _writes(listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The tools that change something, as far as they say so, for the user to correct."""
+    effects = {
+        # Of several verbs in a name the first counts: get_order reads.
+        name: said_effect(one)[0] or next(filter(None, map(verb, words(name))), None)
+        for name, one in from_mcp(listed).sources.items()
+    }
+    writing = [name for name, effect in effects.items() if effect == "write"]
+    unsaid = [name for name, effect in effects.items() if effect is None]
+    if not writing:
+        return ["# writes: [...]  (the tools that change something; others are then taken to read)"]
+    lines = [
+        f"writes: {json.dumps(writing)}  # guessed by names and hints: the tools that change "
+        "something; the others are taken to read"
+    ]
+    if unsaid:
+        lines.append(f"# Add those of these that change something: {', '.join(unsaid)}")
+    return lines
 
 
 def _skeleton(source: Mapping[str, Any], listed: list[dict[str, Any]]) -> str:
@@ -276,14 +314,14 @@ def _skeleton(source: Mapping[str, Any], listed: list[dict[str, Any]]) -> str:
     lines = [
         "world: my_world",
         f"tools: {named}",
-        "# writes: [...]  (the tools that change something; others are then taken to read)",
+        *_writes(listed),
         "tasks:",
         "  - id: first",
         "    ask: What should the agent do?",
         "    calls: []  # the good path: [{name: ..., arguments: {...}}]",
         "    check:",
-        '      answer: "what it matches"',
-        '      example: "what it matches"  # not needed where a result of the calls has it',
+        '      answer: "4"  # what a right answer states: a value, or a list of them',
+        '      # example: "There are 4."  # a right answer, where no result of the calls has it',
         "",
         "# The tools, with their arguments (* must be given):",
     ]

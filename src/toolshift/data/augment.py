@@ -21,11 +21,9 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.message import REFUSE
 from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
 from toolshift.data.conversation import (
     PARAMETERS,
-    Call,
     Conversation,
     Format,
     Message,
@@ -43,7 +41,7 @@ from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
 from toolshift.data.prepared import called, prepared
-from toolshift.data.refusals import refusal
+from toolshift.data.refusals import ending_of
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
 from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
@@ -451,11 +449,7 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
     if len(message.calls) > 1 or gone in earlier or not message.learned:
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
-    ending = Message("assistant", refusal(conversation, rng))
-    if kept:  # as the sandbox's own data refuses
-        ending = Message(
-            "assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),)
-        )
+    ending = ending_of(conversation, rng, bool(kept))
     return "tool_gone", [_without(conversation, gone, (*conversation.messages[:place], ending))]
 
 

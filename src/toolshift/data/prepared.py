@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,8 +17,10 @@ from toolshift.data.conversation import Conversation, ToolList, ToolShown
 from toolshift.data.flow import NO_FLOW, Flow, with_flow
 from toolshift.data.prose import Prose, Renamed
 from toolshift.data.tools import apart
-from toolshift.interop.tools import Toolbox, from_openai
+from toolshift.interop.tools import Documented, Toolbox, from_openai
 from toolshift.shifts.live import LiveScene, live_scene, shifted
+from toolshift.shifts.release.release import Release, Released
+from toolshift.shifts.release.required import Task
 from toolshift.shifts.rewiring import Rewired
 from toolshift.shifts.surface import Surface
 
@@ -43,6 +45,36 @@ class Prepared:
     def surfaces(self) -> tuple[Surface, ...]:
         """The layers that say things by other names, the lowest first."""
         return tuple(layer for layer in self.scene.layers if isinstance(layer, Surface))
+
+    @cached_property
+    def releases(self) -> tuple[Release, ...]:
+        """The coming changes among the layers, the lowest first."""
+        return tuple(layer.release for layer in self.scene.layers if isinstance(layer, Released))
+
+    @cached_property
+    def lost(self) -> frozenset[str]:
+        """The true tools that a coming change has taken away."""
+        return frozenset(name for release in self.releases[:1] for name in release.lost)
+
+    @cached_property
+    def speaking(self) -> tuple[Surface, ...]:
+        """What texts call by other names, the lowest layer first."""
+        layers = self.scene.layers
+        found = (one.release.surface if isinstance(one, Released) else one for one in layers)
+        return tuple(surface for surface in found if isinstance(surface, Surface))
+
+    def for_task(self, task: Task) -> Prepared:
+        """The same tools as one conversation meets them, by what is said and called in it."""
+        if not self.releases:
+            return self
+        shown, layers = self.scene.truth.tools, []
+        for layer in self.scene.layers:
+            own = layer.release.layer(shown, task) if isinstance(layer, Released) else layer
+            layers.append(own)
+            shown = own.tools(shown, {})
+        if tuple(layers) == self.scene.layers:
+            return self
+        return replace(self, scene=replace(self.scene, layers=tuple(layers)))
 
     @cached_property
     def gone(self) -> Surface:
@@ -85,7 +117,7 @@ class Prepared:
         keep_outputs = self._changed.isdisjoint(tool.origin)
         function = self.toolbox.speak(tool, keep_outputs)["function"]
         source = self.toolbox.source(tool)
-        if source is None:
+        if source is None or isinstance(tool, Documented):  # a document of its own
             return ToolShown(function)
         known = source.known
         params = {p.name: known[p.fact] for p in tool.params if p.fact in known}
@@ -110,7 +142,7 @@ class Prepared:
         sources = self.toolbox.sources.items()
         params = {name: [param.name for param in source.tool.params] for name, source in sources}
         found = []
-        for surface in self.surfaces:
+        for surface in self.speaking:
             for tool in (*surface.names, *surface.params):
                 params.setdefault(tool, [])  # one that a layer below has brought
             prose = Prose({name: _renamed(surface, name, own) for name, own in params.items()})
@@ -136,8 +168,8 @@ class Prepared:
     @cached_property
     def _words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of tools, and of parameters, that have others above some surface."""
-        names = {name for surface in self.surfaces for name in surface.names}
-        tables = [table for surface in self.surfaces for table in surface.params.values()]
+        names = {name for surface in self.speaking for name in surface.names}
+        tables = [table for surface in self.speaking for table in surface.params.values()]
         return tuple(sorted(names)), tuple(sorted({name for table in tables for name in table}))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from toolshift.core.message import REFUSE
 from toolshift.core.shift import NotApplicable
-from toolshift.data.conversation import Conversation
+from toolshift.data.conversation import Call, Conversation, Message
 from toolshift.data.language import ENGLISH, LANGUAGES, language_of
 
 REFUSALS: dict[str, tuple[str, ...]] = {
@@ -63,3 +64,11 @@ def refusal(conversation: Conversation, rng: Random) -> str:
         known = ", ".join(LANGUAGES.values())
         raise NotApplicable(f"its language cannot be told to be one that is written in: {known}")
     return rng.choice(REFUSALS[language])
+
+
+def ending_of(conversation: Conversation, rng: Random, protocol: bool) -> Message:
+    """The end of a conversation whose next tool is gone; a call where it has ToolShift's tools."""
+    text = refusal(conversation, rng)
+    if not protocol:
+        return Message("assistant", text)
+    return Message("assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),))

@@ -18,6 +18,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Call, Conversation, Message, RowFault, ToolList
 from toolshift.data.prepared import Prepared
 from toolshift.data.replay_calls import played
+from toolshift.data.replay_release import as_asked
 
 # -- whether calls fit -------------------------------------------------------------------------
 
@@ -69,7 +70,11 @@ def fault_of(validators: Mapping[str, Any], name: str, arguments: Mapping[str, A
 def replay(conversation: Conversation, ready: Prepared) -> list[Conversation]:
     """The conversation as it goes under the shifts."""
     try:
-        made = [_spoken(conversation, ready)] if ready.plain else played(conversation, ready)
+        made = (
+            [_spoken(conversation, ready)]
+            if ready.plain
+            else played(*as_asked(conversation, ready))
+        )
     except LayerFault as fault:
         raise NotApplicable(f"the shift fails on this recording: {fault}") from None
     for part in made:
@@ -110,7 +115,7 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
     """What `replay` has renamed, by its old names again."""
     back = tuple(surface.inverse for surface in reversed(ready.surfaces))
     inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
-    inverse.__dict__["surfaces"] = back
+    inverse.__dict__["surfaces"] = inverse.__dict__["speaking"] = back
     inverse.__dict__["prose"] = tuple(prose.inverse for prose in reversed(ready.prose))
     messages = tuple(_renamed(message, inverse) for message in conversation.messages)
     return Conversation(before.tools, messages)

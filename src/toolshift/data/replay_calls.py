@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from toolshift.core import seed as seeds
+from toolshift.core.codecs import leaves
 from toolshift.core.render import NOTICE, facts, show
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
+from toolshift.core.user import as_said, is_said
 from toolshift.data.conversation import Call, Conversation, Message, Turn, encoded
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
+from toolshift.data.refusals import ending_of
+from toolshift.data.replay_release import check_needed, difference, stated, why_not
 from toolshift.data.tools import check_gone
+from toolshift.interop.tools import Documented
 from toolshift.shifts.live import Live
+from toolshift.worlds.own.stand_in import carry_out
 
 
 def played(conversation: Conversation, ready: Prepared) -> list[Conversation]:
@@ -43,10 +50,15 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A call with its result, as they were recorded."""
+    """A call with its result, as they were recorded.
+
+    Attributes:
+        is_there: whether a result was recorded.
+    """
 
     call: Call
     message: Message
+    is_there: bool = True
 
     @cached_property
     def data(self) -> Any:
@@ -70,6 +82,10 @@ class _Play:
         """What was told in place of tools that failed for good: whoever learns is told once."""
         self._renewed: dict[Any, Any] = {}
         """Values that were told in place of others."""
+        self._conversation = conversation
+        self._all_calls = [call for message in conversation.messages for call in message.calls]
+        self._texts: list[str] = []
+        self._brought: dict[int, list[dict[str, Any]]] = {}
         self._results = [
             message.text for message in conversation.messages if message.role == "tool"
         ]
@@ -108,18 +124,40 @@ class _Play:
         return ""
 
     def user_said(self, value: Any) -> bool:
-        """Likewise."""
-        return True
+        """Whether the user has said a value."""
+        return any(is_said(as_said(value), text) for text in self._texts)
 
     # -- inside --------------------------------------------------------------------------------
 
     def _carry(self, name: str, arguments: dict[str, Any]) -> Result:
         """The recorded result of a call that is under way."""
+        if self.ready.releases:
+            return self._carry_on(name, arguments)
         for recorded in self._now:
             if (name, arguments) == (recorded.call.name, recorded.call.arguments):
                 return Result(True, recorded.data)
         self._missing = name
         return error(NOT_RECORDED, f"{name} was not called so.")
+
+    def _carry_on(self, name: str, arguments: dict[str, Any]) -> Result:
+        """The recorded result of what a coming change makes of a call."""
+        release, why = self.ready.releases[0], f"{name}, of which nothing was recorded"
+        for recorded in self._now:
+            if recorded.call.name != name:
+                continue
+            why = difference(recorded.call, arguments, self._default(name))
+            if why:
+                why = f"{name} otherwise than it was recorded: {why}"
+            elif recorded.is_there:
+                return Result(True, recorded.data)
+            else:  # what nobody recorded is not shown, but is of a shape that can be carried
+                return Result(True, release.before.sources[name].example())
+        self._missing = why
+        return error(NOT_RECORDED, f"{name} was not called so.")
+
+    def _default(self, name: str) -> Callable[[str], Any]:
+        params = {param.name: param.schema.get("default") for param in self.true[name].params}
+        return params.get
 
     def _text(self, result: Result) -> str:
         """A result as it is read: word for word, where the layers have left it alone."""
@@ -137,8 +175,12 @@ class _Play:
         """Plays the first of some turns; how many of them that was."""
         message, results = turns[0]
         if message.role == "user":
+            self._texts.append(message.text)
             self.said.append(message)
             return 1
+        if not self.ready.lost.isdisjoint(call.name for call in message.calls):
+            self._refuse(turns)
+            return len(turns)
         text = self.ready.say(message.text)
         message = msgspec.structs.replace(message, thought=self.ready.say(message.thought))
         if self.ready.kept_names.issuperset(call.name for call in message.calls):
@@ -159,6 +201,18 @@ class _Play:
         self._see(self.live.tools())
         return taken
 
+    def _refuse(self, turns: list[Turn]) -> None:
+        """Ends the conversation where it needs a tool that a coming change has taken away."""
+        message, results = turns[0]
+        later = [one for one, _ in turns[1:]]
+        for call, result in zip(message.calls, results, strict=True):
+            if call.name in self.ready.lost:
+                check_needed(self.ready.releases[0], call, result, later)
+        if not message.learned:
+            raise NotApplicable("a tool that is gone is called where nothing is learned")
+        rng = seeds.rng("gone", *sorted(self.ready.lost), *self._texts)
+        self.said.append(ending_of(self._conversation, rng, bool(self.ready.kept)))
+
     def _see(self, shown: tuple[Tool, ...]) -> None:
         """Notes which tools are on offer from here on."""
         if shown != self.views[-1][1]:
@@ -169,7 +223,8 @@ class _Play:
         message, results = turns[0]
         if None in results and any(results):
             raise NotApplicable("the recording has the results of some calls and not of others")
-        joint = self._joint(message.calls[0].name) if len(message.calls) == 1 else None
+        alone = len(message.calls) == 1 and not self._in_place_of(message.calls[0].name)
+        joint = self._joint(message.calls[0].name) if alone else None
         if joint is None:
             return [self._one(c, r) for c, r in zip(message.calls, results, strict=True)], 1
         taken = len(joint.origin)
@@ -186,8 +241,38 @@ class _Play:
 
     def _one(self, call: Call, recorded: Message | None) -> list[_Attempt]:
         """Makes a recorded call by what is shown; every attempt that it takes."""
-        step = _Recorded(call, recorded or Message("tool"))
+        step = _Recorded(call, recorded or Message("tool"), recorded is not None)
+        if self._in_place_of(call.name):
+            return self._made_in_place(step)
         return self._made_by(_standing_for(self.live.tools(), call.name), [step])
+
+    def _in_place_of(self, name: str) -> bool:
+        """Whether a tool of a coming change stands for a true one."""
+        shown = self.live.tools()
+        return any(isinstance(tool, Documented) and name in tool.stands for tool in shown)
+
+    def _made_in_place(self, step: _Recorded) -> list[_Attempt]:
+        """Makes a recorded call as a task of a world of one's own has its expected calls made."""
+        self._now, self._made = [step], []
+        call, release = step.call, self.ready.releases[0]
+        given, further = _given([step], self.true)
+        if further:
+            raise NotApplicable("a call has an argument that its schema does not declare")
+        goal = stated(self._all_calls, "\n".join(self._texts))
+        solver = Solver(self, {}, goal)
+        try:
+            carry_out(solver, self.true[call.name], solver.root.about(**given), self._brought)
+        except (Impossible, Untraceable) as reason:
+            said = reason.said if isinstance(reason, Impossible) else str(reason)
+            raise NotApplicable(why_not(release, self._conversation, call, said)) from None
+        data = self._made[-1].result.data
+        records = data if isinstance(data, list) else [data]
+        self._brought[len(self._brought)] = [
+            {".".join((call.name, *path)): value for path, value in leaves(record)}
+            for record in records
+            if isinstance(record, dict) and step.is_there
+        ]
+        return self._made
 
     def _made_by(self, tools: tuple[Tool, ...], steps: list[_Recorded]) -> list[_Attempt]:
         """Makes recorded calls by tools that together stand for them."""
@@ -242,13 +327,17 @@ class _Play:
         What is learned, or on offer, when one has gone midway does not name that one either.
         """
         replaced = self.ready.gone
+        # A prompt may name what a coming change takes away: so it stands before an agent then.
+        speaking = ("assistant",) if self.ready.releases else ("system", "assistant")
         texts = [
             text
             for message in self.said
-            if message.role in ("system", "assistant")
+            if message.role in speaking
             for text in (message.text, message.thought)
         ]
         for tool in self.live.tools():
+            if isinstance(tool, Documented):
+                continue  # in the words of its own document
             if tool.origin and not set(tool.origin) & replaced.names.keys():
                 texts.append(tool.description)
         for text in texts:

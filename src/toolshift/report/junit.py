@@ -26,7 +26,7 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     with its reason, or failed if that is how it counts. Shifts that are not gated never fail: one
     that is worse is skipped, with the sentence as the reason.
     """
-    cases = [_case(family, inconclusive) for family in (*gate.families, *gate.shifts)]
+    cases = [_case(one, inconclusive, gate.verdict) for one in (*gate.families, *gate.shifts)]
     if gate.plan:
         cases.insert(0, _plan_case(gate))
     name = f"toolshift gate: {gate.candidate} against {gate.baseline}"
@@ -107,7 +107,7 @@ def _plan_case(gate: Gate) -> Tree.Element:
     return case
 
 
-def _case(family: Family, inconclusive: Inconclusive) -> Tree.Element:
+def _case(family: Family, inconclusive: Inconclusive, of_all: str) -> Tree.Element:
     group = "family" if family.gated else "shift"
     about = {"classname": f"toolshift.{group}", "name": legal(family.label), "time": "0"}
     case = Tree.Element("testcase", about)
@@ -115,7 +115,8 @@ def _case(family: Family, inconclusive: Inconclusive) -> Tree.Element:
     verdict = family.verdict
     if verdict == "inconclusive" and family.gated and inconclusive:
         verdict = inconclusive
-    if verdict in ("fail", "error") and family.gated:
+    unmeasured = verdict == of_all == "error"  # where nothing is known, nothing is only skipped
+    if unmeasured or (verdict in ("fail", "error") and family.gated):
         tag = "failure" if verdict == "fail" else "error"
         found = Tree.SubElement(case, tag, {"message": message, "type": family.verdict})
         found.text = legal(_evidence(family))

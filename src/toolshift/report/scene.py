@@ -14,11 +14,14 @@ from toolshift.core.message import ASK_USER
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.text import visible
-from toolshift.core.tool import JSON, Tool
+from toolshift.core.tool import JSON, Param, Tool
+from toolshift.interop.schema import choices_of, kind_of
 from toolshift.report.words import right_refusal
 from toolshift.shifts.registry import find_shift
 
 OLD, NEW = "red", "green"
+CHANGED = "~"
+"""Stands before a tool that is another in the shifted scene."""
 LONGEST = 600
 """Characters of a result that are printed."""
 
@@ -84,6 +87,8 @@ def _rows(table: Table, title: str, left: Sequence[str], right: Sequence[str]) -
     for number in range(max(len(left), len(right))):
         old = left[number] if number < len(left) else ""
         new = right[number] if number < len(right) else ""
+        if title == "tools" and old != new:  # seen without colour as well
+            old, new = (line.replace("-", CHANGED, 1) for line in (old, new))
         table.add_row(_coloured(old, new, OLD), _coloured(new, old, NEW))
     table.add_section()
 
@@ -122,8 +127,17 @@ def _matched(before: Scene, after: Scene) -> tuple[list[str], list[str]]:
 
 
 def _tool_line(tool: Tool) -> str:
-    params = ", ".join(p.name if p.required else f"{p.name}?" for p in tool.params)
+    params = ", ".join(map(_param, tool.params))
     return f"- {tool.name}( {params} ) {tool.description}".rstrip()
+
+
+def _param(param: Param) -> str:
+    """A parameter with its type, its choices and its default; `?` where it may be left out."""
+    choices = choices_of(param.schema)
+    kind = " | ".join(choices) if choices else kind_of(param.schema)
+    default = param.schema.get("default")
+    usual = "" if default is None else f" = {JSON.encode(default).decode()}"
+    return f"{param.name}{'' if param.required else '?'}: {kind}{usual}"
 
 
 def _transcript(scene: Scene) -> Iterable[str]:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -26,7 +27,10 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.importing import load
 from toolshift.core.terminal import progress
+from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
+from toolshift.data.augment import Recipe, check_recipe
+from toolshift.data.files import place_word
 from toolshift.lm.bases import BASES, weights_hash
 from toolshift.lm.checkpoint import training_record
 from toolshift.retrain.decision import Decision, cost_of, decide, not_needed
@@ -38,13 +42,17 @@ from toolshift.shifts.release.file import ShiftFile
 from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows
 from toolshift.train.model import find_base
+from toolshift.train.own_data import check_shifted, own_rows
 from toolshift.train.presets import Settings
 from toolshift.train.record import alone_in
+from toolshift.train.rows import Row
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import SFT
 
 ASKED, SHIFT, DECISION = "asked.json", "release.json", "decision.json"
 BEFORE, MODEL, AFTER = "before", "model", "after"
+MAX_FAULTS = 12
+"""Rows that cannot be trained on, and are named one by one."""
 Say = Callable[[str], None]
 
 
@@ -60,6 +68,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         measured: the scenes of both runs, without the release.
         guard: further shifts on which nothing may be lost.
         margin: points of accuracy that may be lost where nothing may be lost.
+        data_sha256: of the file of conversations that is trained on; "" for the oracle's.
         always: train even where the release costs less than the margin.
     """
 
@@ -71,6 +80,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guard: tuple[str, ...]
     margin: float
     always: bool = False
+    data_sha256: str = ""
 
     def mix(self, shift: Path) -> Mix:
         """What is trained on."""
@@ -82,6 +92,10 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             severities=(1,),
             seed=self.settings.seed,
         )
+
+    def recipe(self, shift: Path) -> Recipe:
+        """What is done to conversations of the user's."""
+        return Recipe(alpha=self.alpha, shifts=(str(shift),), seed=self.settings.seed)
 
     def plan(self, shift: Path) -> Plan:
         """The scenes of both runs: clean, under the release, and under what is guarded."""
@@ -115,21 +129,29 @@ class Kept(Asked, frozen=True, forbid_unknown_fields=True):
         return cls(**{**fields, "settings": _by_name(settings)}, weights_sha256=start)
 
 
-def retrain(asked: Asked, release: ShiftFile, out: Path, say: Say) -> Decision:
-    """Measures the old model, trains it on one release, measures the new one, and decides."""
+def retrain(
+    asked: Asked, release: ShiftFile, out: Path, say: Say, data: Path | None = None
+) -> Decision:
+    """Measures the old model, trains it on one release, measures the new one, and decides.
+
+    It is trained on the conversations in `data`, where that is given.
+    """
     out = out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         _ask(asked, out)
         shift = out / SHIFT
         write(shift, release.encode())
-        check(asked.mix(shift))
+        if data is None:
+            check(asked.mix(shift))
+        else:
+            check_recipe(asked.recipe(shift))
         plan = asked.plan(shift)
         before = _measured(asked, plan, out, BEFORE, None, say)
         cost = cost_of(before, asked.shift)
         found = None if asked.always else not_needed(cost, asked.margin)
         if found is None:
-            _train(asked, shift, out, say)
+            _train(asked, shift, out, say, data)
             after = _measured(asked, plan, out, AFTER, out / MODEL, say)
             found = decide(before, after, asked.shift, asked.margin)
         write(out / DECISION, msgspec.json.format(JSON.encode(found), indent=1) + b"\n")
@@ -188,22 +210,57 @@ def _field(name: str, here: object, there: object) -> str:
     return f"{name} ({there}, not {here})"
 
 
-def _train(asked: Asked, shift: Path, out: Path, say: Say) -> None:
+def _train(asked: Asked, shift: Path, out: Path, say: Say, data: Path | None) -> None:
     model = out / MODEL
     if training_record(model):
         return
     if model.exists() and not checkpoints(model):
         shutil.rmtree(model)  # it was broken off before its first checkpoint
+    rows: Sequence[Mapping[str, Any]]
+    if data is None:
+        rows, told = _trajectories(asked, shift, say)
+    else:
+        rows, told = _conversations(asked, shift, say, data)
+    with progress("rows tokenized") as watch:
+        load(SFT)(
+            rows, asked.settings, model, resume=bool(checkpoints(model)), data=told, watch=watch
+        )
+
+
+def _trajectories(asked: Asked, shift: Path, say: Say) -> tuple[list[Row], dict[str, Any]]:
+    """What the oracle does in the world, and what the record of the training says of it."""
     mix = asked.mix(shift)
     say(f"training on {asked.count} trajectories, a share of {asked.alpha:g} on the new tools")
     with progress("trajectories") as watch:
         rows = make_rows(mix, asked.count, watch)
     drawn = {**msgspec.to_builtins(mix), "shifts": [asked.shift]}  # its name, and no path
-    told = {"mix": drawn, "count": asked.count, "release": asked.shift}
-    with progress("rows tokenized") as watch:
-        load(SFT)(
-            rows, asked.settings, model, resume=bool(checkpoints(model)), data=told, watch=watch
-        )
+    return rows, {"mix": drawn, "count": asked.count, "release": asked.shift}
+
+
+def _conversations(
+    asked: Asked, shift: Path, say: Say, data: Path
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The user's own conversations, and what the record of the training says of them."""
+    recipe = asked.recipe(shift)
+    with progress("conversations") as watch:
+        own = own_rows(data, recipe, watch)
+    if warning := check_shifted(own, recipe):
+        say(warning)
+    reached = sum(own.shifted.values())
+    say(f"training on {own.conversations} conversations of {data}, {reached} with the new tools")
+    for place, why in own.faults[:MAX_FAULTS]:
+        say(f"{data}, {place_word(data)} {place}, is left out: {one_line(why)}")
+    if len(own.faults) > MAX_FAULTS:
+        say(f"... and {len(own.faults) - MAX_FAULTS} more are left out")
+    return own.rows, {
+        "file": data.name,
+        "sha256": asked.data_sha256,
+        "release": asked.shift,
+        "conversations": own.conversations,
+        "shifted": reached,
+        "not_applicable": own.skipped,
+        "left_out": len(own.faults),
+    }
 
 
 def _measured(

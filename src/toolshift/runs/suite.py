@@ -535,7 +535,7 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
                     f"{part} in {entry} is a family, and + joins shifts: name its shifts "
                     f"({', '.join(families[part])}), or name families one by one"
                 )
-            if part not in known and ".json" not in part:
+            if part not in known and ".json" not in part and "@" not in part:  # else of a file
                 raise UsageError(unknown("shift or family", part, known))
         stacks = (arm.shifts for arm in read_arms(entry, (severity,)))
         barred = {name for name in HELD_OUT if name not in entry}

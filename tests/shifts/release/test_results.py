@@ -149,6 +149,18 @@ CARRIED: dict[str, tuple[Schema, Schema, Any, Any]] = {
 }
 
 
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("path", ["day", "order", "order.id"])
+def test_what_the_mapping_says_is_gone_is_gone(declared: bool, path: str) -> None:
+    outputs = record(day=TEXT, order={**record(id=TEXT, total=NUMBER), "required": []})
+    side = tool({**outputs, "required": []} if declared else None)
+    route, _ = route_of(side, side, Answers(fields={"get": {path: ""}}))
+    data = {"day": "monday", "order": {"id": "a", "total": 1}}
+    top, _, inner = path.partition(".")
+    left = {**data, "order": {"total": 1}} if inner else {k: v for k, v in data.items() if k != top}
+    assert shown_by(route, data) == left
+
+
 @pytest.mark.parametrize("case", CARRIED)
 def test_results_are_carried_unasked(case: str) -> None:
     old, new, data, expected = CARRIED[case]

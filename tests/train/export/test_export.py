@@ -155,7 +155,7 @@ def test_another_version_of_a_shift_is_said(exported: Exported, tmp_path: Path) 
         (("--alpha", "1.5"), "alpha"),
         (("--pool", "test"), "the test pool is for planned studies"),
         (("--name", "Bad Name"), "lower-case words joined by hyphens"),
-        (("--world", "OWN"), "made from a file"),
+        (("--world", "OWN"), "toolshift world record"),
     ],
 )
 def test_bad_input(words: tuple[str, ...], said: str, cli: Run, tmp_path: Path) -> None:
@@ -173,3 +173,78 @@ def test_a_folder_with_other_things_is_left_alone(cli: Run, tmp_path: Path) -> N
     assert code == 2
     assert "name another folder" in err
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+DESK = '''
+def get_ticket(ticket_id: str) -> dict:
+    """Looks up a ticket.
+
+    Args:
+        ticket_id: Identifier of the ticket.
+    """
+    return {"ticket_id": ticket_id, "owner": "Ilse"}
+'''
+TASKS = """
+world: help_desk
+tools: {python: desk_of_export}
+tasks:
+  - id: owner
+    ask: Who owns ticket T-31?
+    calls: [{name: get_ticket, arguments: {ticket_id: T-31}}]
+    check: {answer: Ilse}
+"""
+READ = """
+import sys
+from pathlib import Path
+from toolshift.train.export.scenes import read_scenes
+found = read_scenes(Path(sys.argv[1]))
+scenes = [found.scene(number) for number in range(4)]
+print([(s.task.world.partition("@")[0], [tool.name for tool in s.tools]) for s in scenes])
+"""
+
+
+@pytest.mark.parametrize("trainer", KINDS)
+def test_a_recorded_world_and_a_coming_change_go_along(
+    trainer: str, cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    monkeypatch.syspath_prepend(str(home))
+    for known in ("TOOLSHIFT_SHIFTS", "TOOLSHIFT_WORLDS"):
+        monkeypatch.setenv(known, "")
+    Path("desk_of_export.py").write_text(DESK)
+    tasks = TASKS.replace("help_desk", f"desk_{trainer}")  # a name is found once in a process
+    Path("live.yaml").write_text(tasks)
+    assert cli("world", "record", "live.yaml", "--out", "rec.jsonl")[0] == 0
+    Path("tasks.yaml").write_text(tasks.replace("python: desk_of_export", "recording: rec.jsonl"))
+    schema = {
+        "type": "object",
+        "properties": {"ticket_id": {"type": "string"}},
+        "required": ["ticket_id"],
+    }
+    old = json.loads(Path("rec.jsonl").read_text().splitlines()[0])["tools"]
+    Path("old.json").write_text(json.dumps(old))
+    new = [{"name": "fetch_ticket", "description": "Looks up a ticket.", "inputSchema": schema}]
+    Path("new.json").write_text(json.dumps(new))
+    Path("map.toml").write_text('renamed = {get_ticket = "fetch_ticket"}\n')
+    words = ("old.json", "new.json", "--mapping", "map.toml", "--out", "monday.json")
+    assert cli("shift", "from-diff", *words)[0] == 0
+    scope = ("--world", "tasks.yaml", "--shift", "monday.json", "--alpha", "0.5")
+    code, said, errors = cli("export", trainer, *scope, "--out", "made", "--name", "own-desk")
+    assert code == 0, (said, errors)
+    inner = home / "made" / ("" if trainer == "openenv" else "own_desk")
+    elsewhere = tmp_path / "elsewhere"
+    inner.rename(elsewhere)
+    for file in home.rglob("*.*"):
+        if file.is_file():
+            file.unlink()
+    for known in ("TOOLSHIFT_SHIFTS", "TOOLSHIFT_WORLDS"):
+        monkeypatch.setenv(known, "")
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(elsewhere)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f"'desk_{trainer}'") == 4
+    assert done.stdout.count("fetch_ticket") == 2

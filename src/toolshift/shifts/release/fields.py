@@ -10,6 +10,7 @@ otherwise alike (`open`, `OPEN`), else asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -112,7 +113,8 @@ def settle_results(
 def _with(form: ResultForm, moves: Mapping[str, str]) -> ResultForm:
     """The form with what is decided so far."""
     told = {a: b for a, b in moves.items() if b not in ("", UNDECIDED)}
-    return ResultForm(form.before, form.after, told, form.values, form.units, form.returned)
+    gone = tuple(old for old, new in moves.items() if new == "")
+    return replace(form, moves=told, gone=gone)
 
 
 # -- records and lists -----------------------------------------------------------------------------

@@ -20,14 +20,16 @@ from typing import Any
 
 import jsonschema_rs
 
+from toolshift.core.canonical import same
 from toolshift.core.layer import Below, Memory
 from toolshift.core.scene import Outcome, Scene
 from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error
-from toolshift.core.user import Ask
+from toolshift.core.user import Ask, as_said
 from toolshift.episode.grade import regrade
+from toolshift.interop.normal import normal
 from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
@@ -38,6 +40,7 @@ from toolshift.shifts.release.nested import Unsayable
 from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
 from toolshift.shifts.release.required import (
     Named,
+    Task,
     is_neutral,
     neutral_ones,
     open_ones,
@@ -143,12 +146,18 @@ class Release:
         old, new = self.before.sources[name].tool, self.after.sources[name].tool
         return (old.params, old.description) == (new.params, new.description)
 
+    def layer(self, shown: tuple[Tool, ...], task: Task) -> Released:
+        """What an agent meets in place of some tools, by what a task says and calls."""
+        return _layer(self, shown, *self._of_task(task))
+
+    def _of_task(self, task: Task) -> tuple[tuple[tuple[Named, str], ...], frozenset[Named]]:
+        return tuple(own_values(self, task).items()), neutral_ones(self, task)
+
     def __call__(self, scene: Scene, rng: Random, severity: Severity) -> Change:
         """The change of a scene; a rule, as the registry of shifts takes one."""
         shown = scene.tools
         _fit(self, shown)
-        own = tuple(own_values(self, scene).items()) if scene.asks else ()
-        neutral = neutral_ones(self, scene) if scene.asks else frozenset()
+        own, neutral = self._of_task(scene) if scene.asks else ((), frozenset())
         layer = _layer(self, shown, own, neutral)
         moved = any(
             not route.form.keeps or route.pages
@@ -193,9 +202,17 @@ def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:
         return f"has other parameters ({', '.join(odd[:3])})"
     for name, param in mine.items():
         other = theirs[name]
-        if param.required != other.required or _bare(param.schema) != _bare(other.schema):
+        if param.required != other.required or not _asks_alike(param.schema, other.schema):
             return f"takes another {name}"
     return ""
+
+
+def _asks_alike(one: Any, other: Any) -> bool:
+    """Whether two schemas ask the same, whichever generator wrote them."""
+    mine, theirs = _bare(one), _bare(other)
+    if mine.keys() == theirs.keys() == {"enum"}:
+        return {*map(as_said, mine["enum"])} == {*map(as_said, theirs["enum"])}
+    return mine == theirs or same(normal(mine), normal(theirs))
 
 
 def _bare(schema: Any) -> Any:
@@ -204,12 +221,13 @@ def _bare(schema: Any) -> Any:
         return [_bare(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
+    said = (*_SAID, "type") if isinstance(schema.get("enum"), list) else _SAID  # choices say it
     return {
         key: {name: _bare(one) for name, one in value.items()}
         if key == "properties" and isinstance(value, Mapping)
         else _bare(value)
         for key, value in schema.items()
-        if key not in _SAID
+        if key not in said
     }
 
 
@@ -218,6 +236,13 @@ def _bare(schema: Any) -> Any:
 
 class Released(Rewired):
     """The new tools in place of the old ones, in the new order."""
+
+    @property
+    def release(self) -> Release:
+        """The change that it shows."""
+        return next(
+            program.release for program in self.programs.values() if isinstance(program, Carried)
+        )
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Carries a call; one of a tool that is gone does not work."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from toolshift.core.scene import Scene
-from toolshift.core.user import as_said, is_said
+from toolshift.core.step import Step
+from toolshift.core.user import Ask, as_said, is_said
 from toolshift.interop.schema import usual
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.release.mapped_tools import Route
@@ -47,6 +47,20 @@ class Mapped(Protocol):
         ...
 
 
+class Task(Protocol):
+    """What users say, and what is called for it: of a scene, or of a recorded conversation."""
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """The user's turns."""
+        ...
+
+    @property
+    def calls(self) -> tuple[Step, ...]:
+        """The calls, each with the true ones behind it."""
+        ...
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """A parameter that is required now, and that a call of a task leaves out.
@@ -75,10 +89,10 @@ class LeftOut:
         )
 
 
-def left_out(release: Mapped, scene: Scene) -> list[LeftOut]:
+def left_out(release: Mapped, task: Task) -> list[LeftOut]:
     """The parameters that are required now and that the calls of a task leave out."""
     pairs: dict[LeftOut, None] = {}
-    for new, route, stated in _carried(release, scene):
+    for new, route, stated in _carried(release, task):
         back = {now: was for was, now in route.params.items()}
         old = {param.name: param for param in release.before.sources[route.old].tool.params}
         carried = {route.inside, route.when[0] if route.when else ""}
@@ -91,25 +105,25 @@ def left_out(release: Mapped, scene: Scene) -> list[LeftOut]:
     return list(pairs)
 
 
-def open_ones(release: Mapped, scene: Scene) -> list[LeftOut]:
+def open_ones(release: Mapped, task: Task) -> list[LeftOut]:
     """Those that neither the new schema nor the mapping says."""
     known = {(new, name) for new, table in release.answers.given.items() for name in table}
     return [
         one
-        for one in left_out(release, scene)
+        for one in left_out(release, task)
         if (one.tool, one.param) not in known and _usual(release, one.tool, one.param) is None
     ]
 
 
-def neutral_ones(release: Mapped, scene: Scene) -> frozenset[Named]:
+def neutral_ones(release: Mapped, task: Task) -> frozenset[Named]:
     """The parameters whose usual value says the same as leaving out what they stand for."""
     passed = {
         (new, route.params[name])
-        for new, route, stated in _carried(release, scene)
+        for new, route, stated in _carried(release, task)
         for name in stated
         if name in route.params
     }
-    options = {(one.tool, one.param) for one in left_out(release, scene) if one.was}
+    options = {(one.tool, one.param) for one in left_out(release, task) if one.was}
     return frozenset(options - passed)
 
 
@@ -120,25 +134,25 @@ def is_neutral(release: Mapped, tool: str, param: str, value: Any) -> bool:
     return any(as_said(one).strip().casefold() == text for one in named if one is not None)
 
 
-def own_values(release: Mapped, scene: Scene) -> dict[Named, str]:
+def own_values(release: Mapped, task: Task) -> dict[Named, str]:
     """The values that the user's own words state for parameters in the mapping's `given`."""
     values = {}
     for new, table in release.answers.given.items():
         for param in table:
             name = r"[\s_-]+".join(map(re.escape, _words(param)))
             pattern = re.compile(_NAMED_VALUE.format(name=f"(?i:{name})"))
-            match = next((m for ask in scene.asks if (m := pattern.search(ask.text))), None)
+            match = next((m for ask in task.asks if (m := pattern.search(ask.text))), None)
             if match:
                 value = next(filter(None, match.groups()))
                 values[new, param] = value.strip()
     return values
 
 
-def to_state(release: Mapped, scene: Scene) -> list[str]:
+def to_state(release: Mapped, task: Task) -> list[str]:
     """What the user is made to state, for the mapping says it and the task does not."""
-    calls = list(_carried(release, scene))
-    used, own = {new for new, _, _ in calls}, own_values(release, scene)
-    slots = {_bare(slot) for ask in scene.asks for slot in ask.goal}
+    calls = list(_carried(release, task))
+    used, own = {new for new, _, _ in calls}, own_values(release, task)
+    slots = {_bare(slot) for ask in task.asks for slot in ask.goal}
     sentences = []
     for new, table in release.answers.given.items():
         for param, value in table.items() if new in used else ():
@@ -148,7 +162,7 @@ def to_state(release: Mapped, scene: Scene) -> list[str]:
                 for name in arguments
                 if tool == new
             )
-            stated = any(is_said(as_said(value), ask.text) for ask in scene.asks)
+            stated = any(is_said(as_said(value), ask.text) for ask in task.asks)
             if not (passed or stated or _bare(param) in slots or (new, param) in own):
                 own_names = {p.name for p in release.after.sources[new].tool.params}
                 name = param if param in own_names else _last_of(param)
@@ -161,9 +175,9 @@ def _last_of(path: str) -> str:
     return path.rpartition(".")[2].removesuffix("[]") or path
 
 
-def _carried(release: Mapped, scene: Scene) -> Iterator[tuple[str, Route, dict[str, Any]]]:
+def _carried(release: Mapped, task: Task) -> Iterator[tuple[str, Route, dict[str, Any]]]:
     """For each call of a task, the new tools that carry it, how, and its arguments."""
-    for step in scene.calls:
+    for step in task.calls:
         for old, arguments in step.true:
             for new, routes in release.routes.items():
                 for route in routes:

@@ -149,6 +149,7 @@ class ResultForm:
         values: for an old path, the old words to the new ones.
         units: for an old path, how its value is converted.
         returned: for a new path, what stands there where nothing gives it.
+        gone: old paths that the mapping says are no more.
         filled: new paths that are filled apart from this, as those of pages are.
         listed: whether an old result that declares nothing is a list.
     """
@@ -159,6 +160,7 @@ class ResultForm:
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     returned: Mapping[str, Any] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
     filled: frozenset[str] = frozenset()
     listed: bool = True
 
@@ -177,7 +179,7 @@ class ResultForm:
     @cached_property
     def keeps(self) -> bool:
         """Whether nothing of the results changes."""
-        if self.moves or self.values or self.units or self.returned:
+        if self.moves or self.values or self.units or self.returned or self.gone:
             return False
         if self.before is None or self.after is None:
             return self.after is None
@@ -249,6 +251,8 @@ class ResultForm:
         """Where an old place stands now; "" where it is declared no more."""
         if path in self.single:
             return self.single[path]
+        if any(path == one or path.startswith(f"{one}.") for one in self._gone):
+            return ""
         new = self.lifted(path)
         return new if not self.news or new in self.news or path not in self.olds else ""
 
@@ -269,11 +273,15 @@ class ResultForm:
         return frozenset(found)
 
     @cached_property
+    def _gone(self) -> tuple[str, ...]:
+        return tuple(map(self.old_path, self.gone))
+
+    @cached_property
     def dropped(self) -> tuple[str, ...]:
         """Old places that results have no more."""
+        gone = [path for path in self._gone if path not in self.olds]
         if not self.news or not self.olds:
-            return ()
-        gone: list[str] = []
+            return self._gone
         for name, place in self.olds.items():
             held = any(name == up or name.startswith(f"{up}.") for up in gone)
             if not held and name not in self._parts and not self.moved(name):
@@ -398,7 +406,7 @@ class ResultForm:
     def adopts(self) -> bool:
         """Whether all that is known of results is how the new tool declares them."""
         known = self.before is not None or self.after is None
-        return not (known or self.moves or self.values or self.units)
+        return not (known or self.moves or self.values or self.units or self.gone)
 
     @cached_property
     def list_place(self) -> str:
@@ -559,6 +567,7 @@ def form_of(
         answers.result_values.get(old, {}),
         answers.units.get(old, {}),
         {path: value for path, value in returned.items() if value != UNDECIDED},
+        tuple(old for old, new in moves.items() if new == ""),
         filled,
     )
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.train.environment import environments
-from toolshift.train.export.scenes import FILE, LOOKED_AT, Exported
+from toolshift.train.export.scenes import FILE, LOOKED_AT, Exported, carried_files
 
 KINDS = {
     "verifiers": {
@@ -58,7 +58,12 @@ def write_package(kind: str, exported: Exported, out: Path, name: str, about: st
         out / path.format(package=package): _template(f"{kind}/{template}.j2", words)
         for path, template in KINDS[kind].items()
     }
-    files[out / (FILE if kind == "openenv" else f"{package}/{FILE}")] = exported.encoded()
+    inner = out if kind == "openenv" else out / package
+    files[inner / FILE] = exported.encoded()
+    for own, content in carried_files(exported).items():
+        if inner / own in files:
+            raise UsageError(f"{own} would take the place of a file of the package: rename it")
+        files[inner / own] = content
     _check_folder(out, files)
     try:
         for file, content in files.items():

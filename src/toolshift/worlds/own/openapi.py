@@ -38,7 +38,7 @@ class OpenAPISource:
             named = said if said.startswith(path.name) else f"{path.name}: {said}"
             raise file.near(place, named) from None
         self.listed = [each.shown for each in self.operations.values()]
-        self.base = str(file.tools.get("base_url") or _server(document))
+        self.base = str(file.tools.get("base_url") or server_in(document))
         if not self.base.startswith(("http://", "https://")):
             raise file.near(("tools",), "say where the server is: base_url: http://...")
         self.headers = texts_of(file, "headers")
@@ -67,7 +67,7 @@ class OpenAPISource:
         return tools
 
 
-def _server(document: Mapping[str, Any]) -> str:
+def server_in(document: Mapping[str, Any]) -> str:
     """The address of the first server that a document names; "" where it names none."""
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, list) and servers else {}
