@@ -103,6 +103,17 @@ def test_other_words_of_a_final_answer_stay_an_answer(text: str) -> None:
     assert (episode.end, episode.steps[-1].kind) == ("answered", "answer")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["none", "nothing", "No.", "I do not know.", "It is not BCDF-GHJK.", "Not BCDF-GHJK."],
+)
+def test_what_does_not_say_why_is_no_refusal_here(text: str) -> None:
+    """An exploit would pass where refusing is right, although it says nothing of the reason."""
+    episode = looked(NOWHERE)
+    episode.take(said(text))
+    assert (episode.end, grade(episode).passed) == ("answered", False)
+
+
 def test_the_trace_keeps_how_it_was_said_and_is_played_again() -> None:
     episode = looked(NOWHERE)
     episode.take(said(REFUSALS[0]))
@@ -144,7 +155,7 @@ class Judge:
 def test_a_judge_reads_such_words_too_and_is_named() -> None:
     judge = Judge()
     episode = Episode(NOWHERE, judge=judge)
-    episode.take(said("Nope."))
+    episode.take(said("I do not know."))
     last: Step = episode.steps[-1]
-    assert (judge.heard, last.kind, last.name) == (["Nope."], "refuse", UNSTATED)
+    assert (judge.heard, last.kind, last.name) == (["I do not know."], "refuse", UNSTATED)
     assert last.judge == "a model"

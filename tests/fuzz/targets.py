@@ -33,6 +33,7 @@ from toolshift.core.calls import MalformedCall, ToolCall, read_arguments, read_c
 from toolshift.core.canonical import canonical
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import NotRead
 from toolshift.core.message import Reply, Turn, protocol_tools
 from toolshift.core.redaction import Redactor
 from toolshift.core.render import FORMS
@@ -350,7 +351,10 @@ def releases(given: list[Any]) -> None:
     except UsageError:
         return
     path = _file("mapping.toml", write_mapping(settled.answers, {}).encode())
-    assert read_mapping(path) == settled.answers
+    try:
+        assert read_mapping(path) == settled.answers
+    except NotRead:  # a file without any answer says nothing
+        assert settled.answers == Answers()
     assert UNDECIDED not in settled.answers.renamed.values()
 
 

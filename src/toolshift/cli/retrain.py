@@ -137,7 +137,7 @@ class RetrainOptions(ModelOptions):
 @click.command(
     "retrain",
     cls=Sectioned,
-    first=("out", "preset", "model", "adapter", "alpha", "data", "worlds", "guard", "margin"),
+    first=("out", "preset", "model", "adapter", "data", "worlds", "guard", "margin"),
 )
 @options_struct(RetrainOptions)
 def command(options: RetrainOptions) -> None:

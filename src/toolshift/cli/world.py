@@ -321,7 +321,7 @@ def _skeleton(source: Mapping[str, Any], listed: list[dict[str, Any]]) -> str:
         "    calls: []  # the good path: [{name: ..., arguments: {...}}]",
         "    check:",
         '      answer: "4"  # what a right answer states: a value, or a list of them',
-        '      # example: "There are 4."  # a right answer, where no result of the calls has it',
+        '      example: "There are 4."  # a right answer; needed where no result has it',
         "",
         "# The tools, with their arguments (* must be given):",
     ]

@@ -47,7 +47,7 @@ from toolshift.episode.grading_rules import answers_right
 from toolshift.episode.user import answer as user_answers
 from toolshift.reading.absence import is_none
 from toolshift.reading.plain_prose import read_plain_prose
-from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose
+from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose, says_why
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
@@ -243,7 +243,8 @@ class Episode:
         """Answers the request, or refuses it where the words of the answer do.
 
         "There is no place by that name." is a refusal, whether it is said through the protocol or
-        in prose. What the check of the request takes for right stays an answer.
+        in prose. What the check of the request takes for right stays an answer, and so does all
+        that does not say why by itself (`says_why`): here, unlike in prose, an answer is expected.
 
         Args:
             text: of the answer, as an agent gave it to `final_answer`.
@@ -252,13 +253,26 @@ class Episode:
             Over: where the episode has ended, or a shift breaks down at the next turn.
         """
         self._still_going()
-        reading = None if self._goes_on or self._is_right(text) else self._read(text)
+        reading = self._refusal_in(text)
         if reading is None or reading.kind != "refusal":
             self.answer(text)
         else:
             self.refuse(reading.reason or UNSTATED, text, through=FINAL_ANSWER)
         if reading is not None and reading.judge:
             self.steps[-1] = msgspec.structs.replace(self.steps[-1], judge=reading.judge)
+
+    def _refusal_in(self, text: str) -> ProseReading | None:
+        """How an answer is read that may be a refusal; None for any other.
+
+        A judge is only asked where the words look like a refusal, and decides there.
+        """
+        if self._goes_on or self._is_right(text) or self._read(text).kind != "refusal":
+            return None
+        reading = self._read(text, self.judge)
+        decided = reading.judge and not reading.judge.endswith(FAILED)
+        if not decided and not says_why(text):
+            return msgspec.structs.replace(reading, kind="answer")
+        return reading
 
     @property
     def _goes_on(self) -> bool:
@@ -276,10 +290,10 @@ class Episode:
             if self.asked < len(scene.asks)
         )
 
-    def _read(self, text: str) -> ProseReading:
+    def _read(self, text: str, judge: ProseReader | None = None) -> ProseReading:
         """What a message to the user is: a question, a refusal or an answer."""
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
-        return read_ending(self.scene, text, shown, heard_in(self.steps, self.ask_now), self.judge)
+        return read_ending(self.scene, text, shown, heard_in(self.steps, self.ask_now), judge)
 
     def _say(self, step: Step) -> str:
         """Ends a request with the words to the user; returns the user's next turn."""
@@ -504,7 +518,7 @@ class Episode:
             self._count_repeats()
 
     def _take_prose(self, text: str) -> None:
-        reading = self._read(text)
+        reading = self._read(text, self.judge)
         if reading.kind == "question":
             self.ask(text, prose=True)
         elif reading.kind == "refusal":

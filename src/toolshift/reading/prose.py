@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from toolshift.core.message import REASONS
+from toolshift.core.message import CODE, REASONS
 from toolshift.reading.prose_signs import Message
 
 Kind = Literal["question", "refusal", "answer", "none"]
@@ -103,3 +103,17 @@ def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str
     named = [reason for reason in REASONS if reason in message.text]
     reason = named[0] if len(named) == 1 else linear_models().reason.best(message.reason_signs())
     return "refusal", reason if reason != "other" else message.reason_in_evidence
+
+
+def says_why(text: str) -> bool:
+    """Whether a refusal gives its reason in its own words, and holds no code that may be an answer.
+
+    "It is not BCDF-GHJK.", "none" and "I do not know." say nothing of what stands in the way.
+    """
+    message = Message(text)
+    if CODE.search(message.text) or len(message.text.split()) < _FEWEST_WORDS:
+        return False
+    return read_prose(text)[1] != ""
+
+
+_FEWEST_WORDS = 3
