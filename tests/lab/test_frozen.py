@@ -88,7 +88,7 @@ def test_the_archive_has_the_episodes_of_the_table_byte_for_byte() -> None:
     }
     with tarfile.open(archive_of(STAGES)) as archive:
         found = {
-            entry.name: hashlib.file_digest(file, "sha256").hexdigest()
+            entry.name: hashlib.sha256(file.read()).hexdigest()
             for entry in archive
             if entry.name.endswith("/episodes.jsonl") and (file := archive.extractfile(entry))
         }
