@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from toolshift_lab.frozen import unpack
 
 from toolshift.core.step import Step
 from toolshift.core.terminal import progress
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("--stages", type=Path, default=Path("studies/stages"))
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
-    runs = sorted(path.parent for path in options.stages.glob("*/run-*/manifest.json"))
+    runs = sorted(path.parent for path in unpack(options.stages).glob("*/run-*/manifest.json"))
     total: Counter[str] = Counter()
     where: dict[str, int] = {}
     with progress("runs") as watch:

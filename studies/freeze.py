@@ -5,18 +5,22 @@
 
 Adds what is new, and leaves alone what is listed: weights that are no longer in the tree, stages
 whose keys would be others by the code of today. The commit of what is new is filled in by the next
-call, when it has one. What is taken in is compressed, without weights, with every tenth step of the
-curves (of RL with all); the table has the hash of the whole curves.
+call, when it has one. What is taken in is without weights, with every tenth step of the curves (of
+RL with all); the table has the hash of the whole curves. All stages are in one archive,
+`stages.tar.xz`, which is written anew where stages are taken in.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +29,11 @@ from typing import Any
 import msgspec
 from toolshift_lab.artifacts import LISTED, Artifact, read_artifacts
 from toolshift_lab.experiments import SCALES, STUDIES
-from toolshift_lab.frozen import Frozen, frozen_stages, table_of
+from toolshift_lab.frozen import Frozen, archive_of, frozen_stages, table_of, unpack
 from toolshift_lab.planned import read_plan, take_up
 from toolshift_lab.stage import Stage, seeds_there, stages
 
-from toolshift.core.files import pack, read_bytes, stored
+from toolshift.core.files import PACKED, read_bytes, stored, write
 from toolshift.lm.bases import find_base_model, is_there
 
 ROOT = Path(__file__).parent.parent
@@ -103,7 +107,7 @@ def trained_as(stage: Stage) -> str:
 
 
 def take_in(work: Path) -> None:
-    """Copies what is new of the finished stages of a folder, compressed and without weights."""
+    """Copies what is new of the finished stages of a folder, without weights."""
     for run in sorted(report.parent for report in work.glob("*/run-*/report.txt")):
         weights, known = run.parent / "model" / WEIGHTS, run.parent / "model" / WEIGHTS_SUM
         if weights.exists() and not known.exists():
@@ -119,7 +123,7 @@ def take_in(work: Path) -> None:
             elif file.name in RECORDS:
                 write_compact(target, json.loads(file.read_bytes()))
             elif file.name in LISTS and run.parent in (file.parent, file.parent.parent):
-                write_packed(target, file.read_bytes())
+                shutil.copyfile(file, target)
                 thin_timings(target)
 
 
@@ -128,17 +132,12 @@ def write_compact(path: Path, told: Any) -> None:
     path.write_text(json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
 
 
-def write_packed(path: Path, content: bytes) -> None:
-    """Writes a file compressed, as `path` with `.xz`."""
-    path.with_name(f"{path.name}.xz").write_bytes(pack(content, ".xz"))
-
-
 def thin_timings(file: Path) -> None:
     """Leaves hundredths of a second of the timings of a run, if the file is one of those."""
     if file.name == "timings.jsonl":
-        told = [json.loads(line) for line in read_bytes(stored(file)).splitlines()]
+        told = [json.loads(line) for line in file.read_bytes().splitlines()]
         lines = [json.dumps({**each, "seconds": round(each["seconds"], 2)}) for each in told]
-        write_packed(file, "".join(f"{line}\n" for line in lines).encode())
+        file.write_bytes("".join(f"{line}\n" for line in lines).encode())
 
 
 def thin(folder: Path) -> None:
@@ -146,8 +145,8 @@ def thin(folder: Path) -> None:
 
     For the page compares the mean rewards of whole stretches of those.
     """
-    for file in folder.rglob("curves.jsonl.xz"):
-        lines = read_bytes(file).splitlines(keepends=True)
+    for file in folder.rglob("curves.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
         told = [json.loads(line) for line in lines]
         if any("reward" in each for each in told):
             continue
@@ -157,7 +156,32 @@ def thin(folder: Path) -> None:
             for line, step in zip(lines, steps, strict=True)
             if step % 10 == 0 or step in (1, max(steps))
         ]
-        write_packed(file.with_suffix(""), b"".join(kept))
+        file.write_bytes(b"".join(kept))
+
+
+def write_archive(work: Path, rows: list[Frozen]) -> None:
+    """Packs the stages of the table that are in the tree, what is alike side by side.
+
+    Without times and owners, so that the same stages give the same bytes; compressed files are
+    packed as what they hold. Nothing is further away than the dictionary reaches.
+    """
+    kept = [work / row.folder for row in rows if not row.last_in]
+    files = [f for folder in kept for f in folder.rglob("*") if name_of(f) in (*RECORDS, *LISTS)]
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for file in sorted(files, key=lambda each: (name_of(each), each)):
+            content = read_bytes(file)
+            entry = tarfile.TarInfo(str(file.with_name(name_of(file)).relative_to(work)))
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    best = {"preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 27, "lc": 4, "pb": 0}
+    filters = [{"id": lzma.FILTER_LZMA2, **best}]
+    write(archive_of(work), lzma.compress(held.getvalue(), filters=filters))
+
+
+def name_of(file: Path) -> str:
+    """The name of a file without the ending of a compressed one."""
+    return file.stem if file.suffix in PACKED else file.name
 
 
 def frozen() -> list[Frozen]:
@@ -169,7 +193,7 @@ def frozen() -> list[Frozen]:
         name = stage.folder.name
         row = known.get(name) or _new(stage)
         if not row.commit:
-            row = msgspec.structs.replace(row, commit=commit_of(str(stage.folder)))
+            row = msgspec.structs.replace(row, commit=commit_of(str(archive_of(STAGES))))
         runs = {stage.probed: stage.run.name, **row.runs}
         known[name] = msgspec.structs.replace(row, runs=runs, episodes_sha256=sums(stage, row))
     return sorted(known.values(), key=lambda each: each.folder)
@@ -195,7 +219,7 @@ def _new(stage: Stage) -> Frozen:
         stage.seed,
         stage.recipe,
         stage.folder.name,
-        commit_of(str(weights)) or commit_of(str(stage.folder)),
+        commit_of(str(weights)) or commit_of(str(archive_of(STAGES))),
         hashlib.sha256(read_bytes(curves)).hexdigest() if curves.exists() else "",
     )
 
@@ -236,6 +260,7 @@ def _value(value: Any) -> str:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
+    unpack(STAGES)
     about = "Weights of the studies, in the tree or in the history; see `toolshift artifacts`."
     LISTED.write_bytes(as_toml("artifact", artifacts(), about))
     about = "Finished stages, by what their studies declare; see lab/src/toolshift_lab/frozen.py."
@@ -247,3 +272,5 @@ if __name__ == "__main__":
     for row in rows:
         if row.folder not in before:
             thin(STAGES / row.folder)
+    if sys.argv[1:]:
+        write_archive(STAGES, rows)

@@ -1,12 +1,12 @@
 # ruff: noqa: E501 - one template a line
-"""Writes `made.jsonl`: 400 made-up finishes with known truth, half of them right.
+"""Writes `made.jsonl.xz`: 400 made-up finishes with known truth, half of them right.
 
 Nothing here is a model's. Twenty requests in ten languages, each with what the tools returned and with
 templates that were written by hand before the typed comparison was; the values are drawn by the
 seed. `R` are right, `W` are wrong. Half of the wrong ones state another value plainly, as agents that
 erred do; the others are the harder half: two values swapped, former values, denials, guesses, bounds.
 
-    python studies/answers/made.py        # rewrites made.jsonl, the same bytes each time
+    python studies/answers/made.py        # rewrites made.jsonl.xz, the same bytes each time
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import json
 import random
 from pathlib import Path
 from typing import Any
+
+from toolshift.core.files import pack
 
 SEED = 20261128
 HERE = Path(__file__).parent
@@ -261,5 +263,5 @@ def made() -> list[dict[str, Any]]:
 if __name__ == "__main__":
     rows = made()
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (HERE / "made.jsonl").write_text(text, encoding="utf-8")
+    (HERE / "made.jsonl.xz").write_bytes(pack(text.encode(), ".xz"))
     print(len(rows), sum(row["right"] for row in rows))

@@ -1,9 +1,9 @@
-"""Writes `made_2.jsonl`: 160 more made-up finishes, written when the rule stood and read once.
+"""Writes `made_2.jsonl.xz`: 160 more made-up finishes, written when the rule stood and read once.
 
 The words that the rule knows were not looked at while these were written, but the author is the same:
 so this says how the rule does on sentences that it was not mended on, and not how it does on agents.
 
-    python studies/answers/made_2.py      # rewrites made_2.jsonl, the same bytes each time
+    python studies/answers/made_2.py      # rewrites made_2.jsonl.xz, the same bytes each time
 """
 # ruff: noqa: E501 - one template a line
 
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from made import drawn, filled
+
+from toolshift.core.files import pack
 
 SEED = 20261129
 HERE = Path(__file__).parent
@@ -89,5 +91,5 @@ def made() -> list[dict[str, Any]]:
 if __name__ == "__main__":
     rows = made()
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (HERE / "made_2.jsonl").write_text(text, encoding="utf-8")
+    (HERE / "made_2.jsonl.xz").write_bytes(pack(text.encode(), ".xz"))
     print(len(rows), sum(row["right"] for row in rows))

@@ -1,14 +1,14 @@
 """Measures three ways to read the answers of own worlds on labelled finishes.
 
-    python studies/answers/measure.py        # writes results.json and disagreements.jsonl
+    python studies/answers/measure.py        # writes results.json and disagreements.jsonl.xz
 
 - **today**: the rule that reads English (`reading/answer_check.py`);
 - **types**: the comparison by type (`reading/answers/`), which may say "unclear";
 - **types, judged**: the same, with what is unclear decided by a script that knows the truth. No
   model is asked: it is a ceiling, not a measurement of a judge.
 
-The finishes: `made.jsonl` (see `made.py`) and those of the tests of today's rule, which was mended
-until it read all of them, so it is at its best there.
+The finishes: `made.jsonl.xz` (see `made.py`) and those of the tests of today's rule, which was
+mended until it read all of them, so it is at its best there.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from toolshift.core.files import pack, read_bytes
 from toolshift.reading.answer_check import matches
 from toolshift.reading.answers.typed import judge
 from toolshift.reading.quantity import RequestContext
@@ -88,8 +89,7 @@ def labelled() -> Iterator[dict[str, Any]]:
 
 def made(name: str) -> list[dict[str, Any]]:
     """The finishes of a file."""
-    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return [json.loads(line) for line in read_bytes(HERE / name).splitlines()]
 
 
 def read(one: dict[str, Any]) -> tuple[str, str]:
@@ -116,7 +116,8 @@ def main() -> None:
     """Reads all finishes in three ways."""
     results: dict[str, dict[str, dict[str, int]]] = {}
     differing = []
-    sources = {path.stem: made(path.name) for path in sorted(HERE.glob("made*.jsonl"))}
+    packed = sorted(HERE.glob("made*.jsonl.xz"))
+    sources = {path.name.partition(".")[0]: made(path.name) for path in packed}
     for source, rows in (*sources.items(), ("tests of today's rule", list(labelled()))):
         read_rows = [(one, *read(one)) for one in rows]
         judged = [
@@ -135,7 +136,7 @@ def main() -> None:
         ]
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in differing)
-    (HERE / "disagreements.jsonl").write_text(text, encoding="utf-8")
+    (HERE / "disagreements.jsonl.xz").write_bytes(pack(text.encode(), ".xz"))
     for source, arms in results.items():
         print(source)
         for arm, figures in arms.items():

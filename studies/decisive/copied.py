@@ -14,11 +14,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from toolshift_lab.frozen import unpack
+
 from toolshift.core.scene import Scene
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
 
-STAGES = Path(__file__).parent.parent / "stages"
+STAGES = unpack(Path(__file__).parent.parent / "stages")
 IN_POI = "run-aa1b2586-d4e763ef"
 SENTENCE = re.compile(r"(?:^|[.:]\s+)[^\w]*(\w+)")
 WORD = re.compile(r"[^\W_]+")

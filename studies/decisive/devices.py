@@ -11,11 +11,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from toolshift_lab.frozen import unpack
+
 from toolshift.core.files import lines
 from toolshift.runs.run_folder import Record, RunFolder
 
 HERE = Path(__file__).parent
-STAGE = next((HERE.parent / "stages").glob("paft-graph-decisive-seed0-*"))
+STAGE = next(unpack(HERE.parent / "stages").glob("paft-graph-decisive-seed0-*"))
 
 
 def main() -> int:

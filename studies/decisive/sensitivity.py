@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from toolshift_lab.endpoints import ArmEndpoint, Contrast, Endpoints, Scores, compared
 from toolshift_lab.endpoints import scores_of_run as scores_of
-from toolshift_lab.frozen import frozen_stages
+from toolshift_lab.frozen import frozen_stages, unpack
 from toolshift_lab.planned import Endpoint, Pair, PlanFile, read_plan
 
 from toolshift.core.errors import UsageError
@@ -34,7 +34,7 @@ from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import RunFolder
 
 HERE = Path(__file__).parent
-STAGES = HERE.parent / "stages"
+STAGES = unpack(HERE.parent / "stages")
 IN_POI = "test 3593f601"
 """What the stages of the plan and of its ablations were measured in: `runs` of the table."""
 LOOKUPS = ("listing", "hours", "route", "visit")

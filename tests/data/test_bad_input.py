@@ -250,7 +250,8 @@ def test_a_mark_at_the_start_and_other_ends_of_lines(tmp_path: Path) -> None:
         ("object.jsonl", b"{\n", "write one object on each line"),
         ("torn.jsonl.gz", gzip.compress(b"{}\n" * 999, mtime=0)[:-9], "is damaged"),
         ("plain.jsonl.gz", b"{}", "is damaged"),
-        ("rows.csv", b"a,b", r"name a .jsonl, .jsonl.gz or .parquet file"),
+        ("rows.txt", b"a,b", r"name a .jsonl, .jsonl.gz, .parquet or .csv file"),
+        ("rows.csv", b"a,b", r"rows.csv holds no rows"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(

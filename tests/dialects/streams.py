@@ -482,7 +482,8 @@ class ResponsesWire:
             [(kind, {"output_index": index, **said}) for kind, said in events]
             for index, (_, events) in enumerate(told)
         ]
-        if rng.random() < 0.3:  # items that grow at the same time
+        beside = rng.random() < 0.3  # items that grow at the same time
+        if beside:
             flat = [one for column in zip_longest(*many) for one in column if one]
         else:
             flat = list(chain.from_iterable(many))
@@ -492,6 +493,8 @@ class ResponsesWire:
             flat = [(kind, _with_other_ids(rng, said)) for kind, said in flat]
         elif way == "at the end":
             flat = []
+        if rng.random() < 0.3 and not (beside and way == "ids for each event"):
+            flat = [(kind, _without_number(said)) for kind, said in flat]
         output = [] if way == "none at the end" else items
         response = {"id": "resp_1", "object": "response", "model": "m", "error": None}
         begun = {**response, "status": "in_progress", "output": []}
@@ -591,6 +594,11 @@ class ResponsesWire:
             assert not text or text == "".join(part["text"] for part in parts)
             text = "".join(part["text"] for part in parts)
         return Heard(text, found, error)
+
+
+def _without_number(said: dict[str, Any]) -> dict[str, Any]:
+    """An event of an item without the item's number; nothing but the order says whose it is."""
+    return {key: value for key, value in said.items() if key != "output_index"}
 
 
 def _with_other_ids(rng: Random, said: dict[str, Any]) -> dict[str, Any]:

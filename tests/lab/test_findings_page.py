@@ -6,7 +6,6 @@ The cells that are recomputed here are counted from the raw files, by none of th
 from __future__ import annotations
 
 import json
-import lzma
 import re
 import runpy
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from toolshift_lab.frozen import unpack
 
 from toolshift.runs.cell import Cell
 
@@ -40,13 +40,13 @@ HELD_OUT = {
 def episodes(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Task, shift and raw episode of a stage."""
     cells = {}
-    for line in lzma.decompress((folder / RUN / "plan.jsonl.xz").read_bytes()).splitlines():
+    for line in (folder / RUN / "plan.jsonl").read_bytes().splitlines():
         row = json.loads(line)
         if "not_applicable" not in row:
             cell = msgspec.convert(row["cell"], Cell)
             shifts = [each["shift"].partition("@")[0] for each in row["cell"].get("shifts", [])]
             cells[cell.id] = (f"{cell.kind}/{cell.index}", "+".join(shifts))
-    for line in lzma.decompress((folder / RUN / "episodes.jsonl.xz").read_bytes()).splitlines():
+    for line in (folder / RUN / "episodes.jsonl").read_bytes().splitlines():
         told = json.loads(line)
         yield *cells[told["cell"]], told
 
@@ -57,7 +57,7 @@ def raw() -> dict[str, list[dict[tuple[str, str], dict[str, Any]]]]:
     return {
         arm: [
             {(task, shift): told for task, shift, told in episodes(folder)}
-            for folder in sorted((STUDIES / "stages").glob(f"{arm}-decisive-seed?-*"))
+            for folder in sorted(unpack(STUDIES / "stages").glob(f"{arm}-decisive-seed?-*"))
         ]
         for arm in ("static", "paft", "diverse")
     }

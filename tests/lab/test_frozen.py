@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import lzma
 import re
 import shutil
 import subprocess
+import tarfile
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,20 +18,22 @@ import pytest
 from toolshift_lab import experiments, planned
 from toolshift_lab import stage as stage_module
 from toolshift_lab.experiments import STUDIES, find_study
-from toolshift_lab.frozen import frozen_stages, table_of
+from toolshift_lab.frozen import archive_of, frozen_stages, table_of, unpack
 from toolshift_lab.planned import read_plan, take_up
 from toolshift_lab.stage import stages
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import pack, read_bytes
+from toolshift.core.files import pack
 
-STAGES = Path(__file__).parents[2] / "studies" / "stages"
+STAGES = unpack(Path(__file__).parents[2] / "studies" / "stages")
 
 
 def test_all_stages_that_are_kept_are_in_the_table_and_the_other_way_round() -> None:
     listed = frozen_stages(STAGES)
     kept = [each for each in listed if not each.last_in]
-    assert {each.folder for each in kept} == {each.name for each in STAGES.iterdir()}
+    with tarfile.open(archive_of(STAGES)) as archive:
+        packed = {name.partition("/")[0] for name in archive.getnames()}
+    assert {each.folder for each in kept} == packed
     assert {each.scale for each in listed if each.last_in} == {"small"}, "all of them superseded"
     for each in kept:
         runs = {run.name for run in (STAGES / each.folder).glob("run-*")}
@@ -65,12 +70,106 @@ def test_the_table_has_the_hash_of_all_episodes_and_others_are_not_read(tmp_path
     stage = replace(of_study, folder=folder, run=folder / name, sha256=sha256)
     assert stage.report().complete
     run = Path(shutil.copytree(stage.run, tmp_path / stage.run.name))
-    episodes = read_bytes(run / "episodes.jsonl.xz")
+    episodes = (run / "episodes.jsonl").read_bytes()
     edited = episodes.replace(b'"passed":false', b'"passed":true', 1)
     assert edited != episodes
     (run / "episodes.jsonl.xz").write_bytes(pack(edited, ".xz"))
+    (run / "episodes.jsonl").unlink()
     with pytest.raises(UsageError, match=r"episodes\.jsonl\.xz is not what was measured"):
         replace(stage, run=run).report()
+
+
+def test_the_archive_has_the_episodes_of_the_table_byte_for_byte() -> None:
+    held = {
+        f"{each.folder}/{run}/episodes.jsonl": sha256
+        for each in frozen_stages(STAGES)
+        for run, sha256 in each.episodes_sha256.items()
+        if not each.last_in
+    }
+    with tarfile.open(archive_of(STAGES)) as archive:
+        found = {
+            entry.name: hashlib.sha256(file.read()).hexdigest()
+            for entry in archive
+            if entry.name.endswith("/episodes.jsonl") and (file := archive.extractfile(entry))
+        }
+    assert found == held
+
+
+def small_archive(work: Path) -> dict[str, bytes]:
+    """Makes an archive of two stages and their table; returns what is in it."""
+    folders = ("static-small-seed0-11111111", "paft-small-seed0-22222222")
+    files = {
+        f"{folder}/{name}": f"{folder} {name}".encode()
+        for folder in folders
+        for name in ("model/training.json", "run-1/episodes.jsonl", "run-1/plan.jsonl")
+    }
+    table = ""
+    for folder in folders:
+        table += '[[stage]]\narm = "a"\nscale = "small"\nseed = 0\nrecipe = "r"\ncommit = ""\n'
+        table += f'folder = "{folder}"\nepisodes_sha256 = {{ "run-1" = "0" }}\n'
+    table_of(work).write_text(table, "utf-8")
+    with tarfile.open(archive_of(work), "w:xz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return files
+
+
+def held_in(work: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(work).as_posix(): path.read_bytes()
+        for path in work.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_what_is_there_is_not_unpacked_over(tmp_path: Path) -> None:
+    """Weights that were brought back, files of one's own, episodes that someone compressed."""
+    work = tmp_path / "stages"
+    files = small_archive(work)
+    mine = {
+        "static-small-seed0-11111111/model/adapter_model.safetensors": b"weights",
+        "paft-small-seed0-22222222/model/training.json": b"mine",
+        "own-small-seed0-33333333/run-1/episodes.jsonl": b"mine too",
+    }
+    for name, content in mine.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_bytes(content)
+    assert unpack(work) == work
+    assert held_in(work) == files | mine
+    archive_of(work).write_bytes(b"it is not read again")
+    unpack(work)
+
+
+def test_processes_that_unpack_at_once_leave_all_files_whole(tmp_path: Path) -> None:
+    work = tmp_path / "stages"
+    files = small_archive(work)
+    threads = [threading.Thread(target=unpack, args=(work,)) for _ in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert held_in(work) == files
+    assert {each.name for each in tmp_path.iterdir()} == {
+        "stages",
+        "stages.toml",
+        "stages.tar.xz",
+    }
+
+
+def test_a_folder_of_ones_own_has_no_archive(tmp_path: Path) -> None:
+    assert not unpack(tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize("kept", [0, 40, 150])
+def test_a_damaged_archive_is_named(tmp_path: Path, kept: int) -> None:
+    work = tmp_path / "stages"
+    small_archive(work)
+    archive_of(work).write_bytes(archive_of(work).read_bytes()[:kept])
+    with pytest.raises(UsageError, match=r"stages\.tar\.xz is damaged"):
+        unpack(work)
+    assert not held_in(work)
 
 
 @pytest.mark.usefixtures("table_alone")

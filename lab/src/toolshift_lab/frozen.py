@@ -2,18 +2,25 @@
 
 `studies/stages.toml` stands beside the folder of stages. A key depends on the code, which moves and
 changes; a finished stage does not. So it is found by what its study declares, and its folder and
-runs are named.
+runs are named. The folders themselves are in one archive, `studies/stages.tar.xz`: they are much
+alike, and take less than half of the room together. Git ignores where they are unpacked.
 """
 
 from __future__ import annotations
 
+import lzma
+import tarfile
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import read_bytes
+from toolshift.core.files import read_bytes, stored
+
+LAST = "episodes.jsonl"
+"""The file of a run that is unpacked last: where it is, all others are."""
 
 
 class Frozen(msgspec.Struct, frozen=True):
@@ -54,6 +61,48 @@ class _Table(msgspec.Struct):
 def table_of(work: Path) -> Path:
     """The file of the table of a folder of stages: `studies/stages.toml` of `studies/stages`."""
     return work.with_name(f"{work.name}.toml")
+
+
+def archive_of(work: Path) -> Path:
+    """The archive of a folder of stages: `studies/stages.tar.xz` of `studies/stages`."""
+    return work.with_name(f"{work.name}.tar.xz")
+
+
+def unpack(work: Path) -> Path:
+    """Unpacks the archive of a folder of stages into it, but for the files that are there.
+
+    Several processes may do so at once: each file is moved to its place whole.
+
+    Args:
+        work: the folder; one that has no archive is left as it is.
+
+    Returns:
+        The folder.
+
+    Raises:
+        UsageError: the archive is damaged.
+    """
+    archive = archive_of(work)
+    kept = [each for each in frozen_stages(work) if not each.last_in]
+    runs = [work / each.folder / run for each in kept for run in each.episodes_sha256]
+    if not archive.is_file() or all(stored(run / LAST).exists() for run in runs):
+        return work
+    work.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=work.parent, prefix=f".{work.name}-") as made:
+        try:
+            with tarfile.open(archive) as packed:
+                packed.extractall(made, filter="data")
+        except (tarfile.TarError, lzma.LZMAError, EOFError) as fault:
+            raise UsageError(
+                f"{archive} is damaged ({fault}): restore it from the repository"
+            ) from None
+        files = [path for path in Path(made).rglob("*") if path.is_file()]
+        for file in sorted(files, key=lambda path: (path.name == LAST, path)):
+            target = work / file.relative_to(made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not stored(target).exists():
+                file.replace(target)
+    return work
 
 
 def frozen_stages(work: Path) -> list[Frozen]:

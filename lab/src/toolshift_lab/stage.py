@@ -51,7 +51,7 @@ from toolshift_lab.arm import TRAINED_IN, Arm, Scale
 from toolshift_lab.artifacts import check_weights
 from toolshift_lab.experiments import SCALES, Study, find_scale
 from toolshift_lab.former_families import as_trained
-from toolshift_lab.frozen import find_frozen, table_of
+from toolshift_lab.frozen import find_frozen, table_of, unpack
 from toolshift_lab.job import Job
 
 Say = Callable[[str], None]
@@ -120,10 +120,11 @@ class Stage:
         """Whether its measurement is complete.
 
         The report is the last file that a run leaves. Stages that are kept have none, since it can
-        be made again; their episodes are compressed, which only those of a finished run are.
+        be made again; their episodes are in the table, or compressed, as those of a finished run.
         """
-        packed = stored(self.run / "episodes.jsonl").suffix in PACKED
-        return packed or (self.run / "report.txt").exists()
+        episodes = stored(self.run / "episodes.jsonl")
+        kept = episodes.suffix in PACKED or (self.sha256 and episodes.exists())
+        return bool(kept) or (self.run / "report.txt").exists()
 
     def report(self) -> AgentReport:
         """What was measured."""
@@ -153,6 +154,7 @@ def stages(
     An untrained arm is the same under every seed, so it has a stage of the first one only.
     """
     find_scale(scale)
+    unpack(work)
     known = {arm.name: arm for arm in study.arms}
     chosen = [known[name] for name in chosen_arms(study, only)]
     return [
@@ -165,6 +167,7 @@ def stages(
 
 def seeds_there(study: Study, scale: str, work: Path) -> int:
     """How many seeds, counted from 0, the folders of a study's arms reach up to."""
+    unpack(work)
     names = "|".join(re.escape(arm.name) for arm in study.arms)
     scale = SCALES[scale].trained or scale
     named = re.compile(rf"(?:{names})-{scale}-seed(\d+)-[0-9a-f]{{8}}")

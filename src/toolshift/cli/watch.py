@@ -25,6 +25,8 @@ from toolshift.core.terminal import say
 from toolshift.core.text import escaped, visible
 from toolshift.core.tool import JSON
 from toolshift.data.conversation import RowFault
+from toolshift.data.tables import is_table
+from toolshift.data.trace_files import part_of
 from toolshift.drift.lock import check_holds_tools, read_lock
 from toolshift.drift.sources import read_lines
 from toolshift.drift.stream import Event, Reader, is_json
@@ -44,7 +46,7 @@ class WatchOptions:
     """What `toolshift watch` is asked for.
 
     Attributes:
-        stream: a file of JSON lines, or "-" for standard input.
+        stream: a file of JSON lines, or a table, or "-" for standard input.
         lock: the tools as they were; the first list of the stream where None.
         baseline: a stream from before the problem, to learn from; None learns from no file.
         state: the file that keeps what was learned over restarts; None keeps nothing.
@@ -105,9 +107,9 @@ class WatchOptions:
 def watch(options: WatchOptions) -> None:
     """Follow a stream of calls and say what drifts: tools, errors, times, results, queries.
 
-    FILE is a trace of the proxy, conversations, or OpenTelemetry spans, as JSON lines; - is
-    standard input. One line is printed for each alarm, as JSON with --json. How much could not be
-    read is said at the end.
+    FILE is a trace of the proxy, conversations, or spans, as JSON lines, CSV or Parquet; - is
+    standard input, as JSON lines. One line is printed for each alarm, as JSON with --json. How much
+    could not be read is said at the end.
 
     \b
     tail -f trace.jsonl | toolshift watch - --lock toolshift.lock
@@ -200,9 +202,14 @@ class _Kept:
         return Path(self._stream).stat().st_size
 
     def _head_of_stream(self) -> str:
-        """What the file begins with, as a hash; "" for a pipe and for a compressed file."""
+        """What the file begins with, as a hash; "" for what is not read line by line as it is."""
         path = Path(self._stream)
-        if self._stream == "-" or not path.is_file() or path.suffix in (*PACKED, ".json"):
+        if (
+            self._stream == "-"
+            or not path.is_file()
+            or path.suffix in (*PACKED, ".json")
+            or is_table(path)
+        ):
             return ""
         with path.open("rb") as file:
             return sha256(file.readline(1 << 20)).hexdigest()
@@ -232,7 +239,7 @@ class _Kept:
 
 def _learn(watcher: Watcher, baseline: Path, has_lock: bool) -> None:
     """Learns from a stream of when all was well."""
-    reader = Reader(f"--baseline {baseline}")
+    reader = Reader(f"--baseline {baseline}", part_of(baseline))
     watcher.well = True
     for _ in _alarms(watcher, read_lines(baseline), reader, None):
         pass
@@ -253,7 +260,8 @@ def _follow(
     """Follows the stream to its end, or to a signal."""
     standard = options.stream == "-"
     piped = standard or not Path(options.stream).is_file()
-    reader, alarms = Reader("standard input" if standard else options.stream), 0
+    source = ("standard input",) if standard else (options.stream, part_of(Path(options.stream)))
+    reader, alarms = Reader(*source), 0
     if kept.begun is not None:
         reader.spans = kept.begun.spans
     redactor = Redactor(tuple(dict(_headers(options)).values()))

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import naming, opened, sound, write
+from toolshift.core.files import PACKED, naming, opened, sound, write
 from toolshift.core.intake import Intake, NotRead, Unread, counted, no_text
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
@@ -33,6 +33,7 @@ from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
 from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_typed
 from toolshift.data.quick import Quick
+from toolshift.data.tables import TABLES, is_table, table_lines
 from toolshift.data.tools import ToolIndex
 from toolshift.data.trace_files import conversation_lines, is_trace
 from toolshift.data.trainers import check_suffix, said_of, trainer_of
@@ -93,7 +94,7 @@ class Job:
     """A file to augment.
 
     Attributes:
-        source: JSON lines, one list in a `.json` file, `.gz` or not, or Parquet.
+        source: JSON lines, one list in a `.json` file, compressed or not, or a table.
         out: the like; a `.json` file is one list.
         recipe: what is done.
         strict: whether the first row that cannot be read ends it.
@@ -113,7 +114,8 @@ def check_job(job: Job) -> None:
     """Checks what can be checked before the work."""
     check_recipe(job.recipe)
     check_source(job.source)
-    _check_kind(job.out, "--out ")
+    if _kind(job.out) not in (".jsonl", ".json", ".parquet") or job.out.suffix == ".xz":
+        raise UsageError(f"--out {job.out}: name a .jsonl, .jsonl.gz or .parquet file")
     if job.recipe.trainer:
         check_suffix(job.out, trainer_of(job.recipe.trainer))
     if job.out.exists() and job.out.samefile(job.source):
@@ -127,16 +129,12 @@ def check_source(path: Path) -> None:
     if not path.is_file():
         what = "a folder: name a file in it" if path.is_dir() else "not there"
         raise UsageError(f"{path} is {what}")
-    _check_kind(path, "")
-
-
-def _check_kind(path: Path, option: str) -> None:
-    if _kind(path) not in (".jsonl", ".json", ".parquet"):
-        raise UsageError(f"{option}{path}: name a .jsonl, .jsonl.gz or .parquet file")
+    if _kind(path) not in (".jsonl", ".json", *TABLES):
+        raise UsageError(f"{path}: name a .jsonl, .jsonl.gz, .parquet or .csv file")
 
 
 def _kind(path: Path) -> str:
-    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    return path.with_suffix("").suffix if path.suffix in PACKED else path.suffix
 
 
 def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
@@ -252,7 +250,8 @@ def _key(job: Job) -> str:
 
 def _in_columns(job: Job) -> bool:
     """Whether the output is to have the columns of the source, with their types."""
-    return job.source.suffix == job.out.suffix == ".parquet" and not job.recipe.trainer
+    both = job.source.suffix == job.out.suffix == ".parquet"
+    return both and not job.recipe.trainer and not is_trace(job.source)
 
 
 def _finish(job: Job, draft: Path) -> list[str]:
@@ -300,11 +299,11 @@ def _list(lines: Path, out: Path) -> None:
 
 def _lines(path: Path) -> Iterator[bytes]:
     """The rows of a file as JSON lines; of traces, these are the conversations that they tell."""
-    if path.suffix == ".parquet":
-        yield from lines_of(path)
-        return
     if is_trace(path):
         yield from conversation_lines(path)
+        return
+    if is_table(path):
+        yield from lines_of(path) if path.suffix == ".parquet" else table_lines(path)
         return
     with opened(path) as file, sound(path):
         if not is_array(path):
@@ -328,21 +327,21 @@ def is_array(path: Path) -> bool:
 
 def place_word(path: Path) -> str:
     """What the rows of a file are counted by: its lines, or themselves."""
-    if path.suffix != ".parquet" and is_trace(path):
+    if is_trace(path):
         return "conversation"
-    return "row" if path.suffix == ".parquet" or is_array(path) else "line"
+    return "row" if is_table(path) or is_array(path) else "line"
 
 
 def sameness(job: Job) -> str:
     """What is promised of rows that are not shifted."""
-    plain = _kind(job.source) != ".parquet" and _kind(job.out) == ".jsonl"
+    plain = not is_table(job.source) and _kind(job.out) == ".jsonl"
     plain = plain and not is_array(job.source) and not is_trace(job.source)
     return "the same bytes" if plain else "with the same content"
 
 
 def _count(path: Path) -> int:
     """How many rows there are; 0 where counting would mean reading the file."""
-    return count_of(path) if path.suffix == ".parquet" else 0
+    return count_of(path) if path.suffix == ".parquet" and not is_trace(path) else 0
 
 
 def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:

@@ -38,10 +38,11 @@ def count_of(path: Path) -> int:
 
 def lines_of(path: Path) -> Iterator[bytes]:
     """The rows of a file as JSON lines."""
-    return (_line(row) + b"\n" for row in _rows(path))
+    return (as_line(without_holes(row)) for row in rows_of(path))
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a file, as Arrow has them."""
     try:
         for batch in parquet().ParquetFile(path).iter_batches(CHUNK):
             yield from batch.to_pylist()
@@ -49,8 +50,9 @@ def _rows(path: Path) -> Iterator[Row]:
         raise UsageError(f"{path}: not a Parquet file ({fault})") from None
 
 
-def _line(row: Row) -> bytes:
-    return _ENCODER.encode(without_holes(row))
+def as_line(row: Row) -> bytes:
+    """A row as a line of JSON."""
+    return _ENCODER.encode(row) + b"\n"
 
 
 def without_holes(value: Any) -> Any:
@@ -142,7 +144,7 @@ def write_like(source: Path, draft: Path, out: Path) -> list[str]:
 def _joined(source: Path, draft: Path) -> Iterator[tuple[Row, set[str]]]:
     """Each row to write, and the columns that are not as they were read."""
     with draft.open("rb") as file:
-        numbered = enumerate(_rows(source), 1)
+        numbered = enumerate(rows_of(source), 1)
         number = 0
         row: Row = {}
         for line in file:
@@ -152,7 +154,10 @@ def _joined(source: Path, draft: Path) -> Iterator[tuple[Row, set[str]]]:
             if content == b"\n":
                 yield row, set()
                 continue
-            made, was = msgspec.json.decode(content), msgspec.json.decode(_line(row))
+            made, was = (
+                msgspec.json.decode(content),
+                msgspec.json.decode(as_line(without_holes(row))),
+            )
             new = {name for name in made if name not in was or made[name] != was[name]}
             stays = {name: row[name] for name in row if name in made or name not in was}
             yield {**stays, **{name: made[name] for name in new}}, new

@@ -1,7 +1,7 @@
-"""Files of traces: JSON lines, or one JSON document, as a page or a list of an export is.
+"""Files of traces: JSON lines, one JSON document as an export's page or list is, or a table.
 
 is_trace(path)                  by its first row
-lines_of(path)                  its rows as JSON lines, whichever of the two it is
+lines_of(path)                  its rows as JSON lines, whichever of these it is
 conversation_lines(path)        the conversations that it tells, as rows of OpenAI messages
 read_recorded(paths)            the same as conversations that took place, with their results
 """
@@ -21,6 +21,7 @@ from toolshift.core.tool import JSON
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import read_as, recognised
 from toolshift.data.formats.openai import OPENAI
+from toolshift.data.tables import is_table, table_lines
 from toolshift.data.traces import TraceReader, not_known, raws_of
 from toolshift.data.traces.recorded import Recorded, as_conversation, of_conversation, recorded_in
 from toolshift.data.traces.spans import Raw, Span
@@ -28,6 +29,9 @@ from toolshift.data.traces.spans import Raw, Span
 
 def lines_of(path: Path) -> Iterator[bytes]:
     """The rows of a file as JSON lines; those of a `.json` file may be one list, or one object."""
+    if is_table(path):
+        yield from table_lines(path)
+        return
     with opened(path) as file, sound(path):
         if not _may_be_document(path):
             yield from file
@@ -42,6 +46,11 @@ def lines_of(path: Path) -> Iterator[bytes]:
         return
     for row in whole if isinstance(whole, list) else [whole]:
         yield JSON.encode(row) + b"\n"
+
+
+def part_of(path: Path) -> str:
+    """What the parts of a file are counted by."""
+    return "row" if is_table(path) else "line"
 
 
 def _may_be_document(path: Path) -> bool:
@@ -73,11 +82,12 @@ def read_recorded(paths: Iterable[Path]) -> tuple[list[Recorded], list[Intake]]:
     found: list[Recorded] = []
     intakes = []
     for path in paths:
-        reader, intake = TraceReader(), Intake(str(path), "line")
+        part = part_of(path)
+        reader, intake = TraceReader(), Intake(str(path), part)
         for number, line in enumerate(lines_of(path), 1):
             if not line.strip():
                 continue
-            where = f"line {number}"
+            where = f"{part} {number}"
             row = _object(line)
             known = reader.read(row) if row is not None else None
             if row is None:

@@ -30,6 +30,13 @@ _GROWN = {
     "response.custom_tool_call_input.done": ("input", True),
 }
 """Events with a piece of what a call says; whether it is the whole."""
+_TYPES = {
+    "response.function_call_arguments.delta": "function_call",
+    "response.function_call_arguments.done": "function_call",
+    "response.custom_tool_call_input.delta": "custom_tool_call",
+    "response.custom_tool_call_input.done": "custom_tool_call",
+}
+"""What the item is of which these events tell."""
 _OF_ITEMS = (
     "response.output_item.", "response.content_part.", "response.output_text.", "response.refusal.",
     "response.reasoning_", "response.function_call_arguments.", "response.custom_tool_call_input.",
@@ -161,8 +168,7 @@ class ResponsesStream:
         item, index = piece.get("item"), piece.get("output_index")
         index = index if isinstance(index, int) else None
         if not isinstance(item, dict):
-            named = {"id": piece.get("item_id")}
-            return self._slot_of(named, index) if named["id"] or index is not None else None
+            return self._slot_of({"id": piece.get("item_id"), "type": _TYPES.get(kind)}, index)
         begins = kind == "response.output_item.added"
         found = self._slot_of(item, index, begins)
         if found is None or (begins and found.whole):
@@ -177,7 +183,8 @@ class ResponsesStream:
         """By its ids; else by its number, for some gateways give each event another id.
 
         An item that begins is another one where its ids are others. The id of a call, which the
-        model has made, is the same in all events.
+        model has made, is the same in all events. Where an event has no number either, it is of
+        the item that began last and is not whole.
         """
         alike = []
         for slot in reversed(self._slots):
@@ -185,10 +192,11 @@ class ResponsesStream:
             others = [key for key in both if item[key] != slot.item[key]]
             if both and not others:
                 return slot
-            if "call_id" in others or (begins and others):
+            if "call_id" in others or (begins and (others or index is None)):
                 continue
-            same_kind = item.get("type", slot.item.get("type")) == slot.item.get("type")
-            alike += [slot] if slot.index == index and same_kind else []
+            same_kind = (item.get("type") or slot.item.get("type")) == slot.item.get("type")
+            here = slot.index == index if index is not None else not slot.whole
+            alike += [slot] if here and same_kind else []
         return alike[0] if alike else None
 
     def _grow(self, slot: _Slot, kind: str, piece: Body) -> None:

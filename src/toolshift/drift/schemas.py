@@ -180,10 +180,12 @@ def differences(
     if same(old, new) or depth > _DEEPEST:
         return
     seen = set() if seen is None else seen
-    if any(isinstance(one, Node) and one.cut for one in (old, new)):
+    cut = [isinstance(one, Node) and one.cut for one in (old, new)]
+    if any(cut) and not all(cut):  # one is written out further than the other
         yield from _types(where, old, new)
         return
-    if isinstance(old, Node) and isinstance(new, Node) and old.place and new.place:
+    placed = isinstance(old, Node) and isinstance(new, Node) and old.place and new.place
+    if placed and not any(cut):  # where they lead to was compared; what is asked beside it was not
         if (old.place, new.place) in seen:
             return
         seen.add((old.place, new.place))

@@ -20,7 +20,8 @@ from toolshift.core.files import PACKED
 from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
-from toolshift.data.trace_files import is_trace, lines_of
+from toolshift.data.tables import TABLES
+from toolshift.data.trace_files import is_trace, lines_of, part_of
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.stream import Called, Event, Reader, Shown, understood
 from toolshift.interop.client_files import server_of
@@ -29,7 +30,7 @@ from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
 
-_LINES = (".jsonl", ".ndjson")
+_LINES = (".jsonl", ".ndjson", *TABLES)
 
 
 def read_source(text: str, headers: Mapping[str, str] = {}) -> Side:
@@ -43,7 +44,7 @@ def read_source(text: str, headers: Mapping[str, str] = {}) -> Side:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is a file of JSON lines, by its name, or of traces; it may be compressed."""
+    """Whether a path is a file of JSON lines or a table, by its name, or of traces."""
     name = path.with_suffix("") if path.suffix in PACKED else path
     if name.suffix == ".json" and path.is_file():
         return is_trace(path)
@@ -80,20 +81,21 @@ def read_sources(texts: Iterable[str], headers: Mapping[str, str] = {}) -> Side:
 def read_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file, decompressed where its name says that it is compressed.
 
-    A `.json` file may also be one list of rows, or one object, as exports of platforms are.
+    A `.json` file may also be one list of rows, or one object, as exports of platforms are, and
+    the rows of a table are read as lines.
     """
     return lines_of(path)
 
 
 def events_in(path: Path, reader: Reader | None = None) -> Iterator[Event]:
     """The events in a file of traces, conversations or spans."""
-    reader = reader or Reader(str(path))
+    reader = reader or Reader(str(path), part_of(path))
     for number, line in enumerate(read_lines(path), 1):
         try:
             yield from reader.read(line)
         except RowFault as fault:
             raise NotRead(
-                f"{path}, line {number}: {fault}. {understood()}", reader.intake
+                f"{path}, {part_of(path)} {number}: {fault}. {understood()}", reader.intake
             ) from None
 
 
@@ -105,7 +107,7 @@ def _of_stream(path: Path) -> Side:
     tools: dict[str, dict[str, Any]] = {}
     kind: Kind = "mcp"
     twice: set[str] = set()
-    reader = Reader(str(path))
+    reader = Reader(str(path), part_of(path))
     for event in events_in(path, reader):
         if isinstance(event, Shown):
             kind = event.kind
@@ -189,7 +191,7 @@ def calls_of(text: str) -> Calls:
 
 def _calls_of_stream(path: Path) -> Calls:
     """The calls in a stream."""
-    reader = Reader(str(path))
+    reader = Reader(str(path), part_of(path))
     called = [event for event in events_in(path, reader) if isinstance(event, Called)]
     reader.check()
     made = [RecordedCall(c.tool, c.arguments) for c in called if c.arguments is not None]

@@ -109,10 +109,12 @@ class Reader:
 
     Args:
         source: how messages name the stream.
+        part: what its parts are counted by.
     """
 
-    def __init__(self, source: str = "the stream") -> None:
-        self.intake = Intake(source, "line")
+    def __init__(self, source: str = "the stream", part: str = "line") -> None:
+        self.intake = Intake(source, part)
+        self._part = part
         self._traces = TraceReader()
         self._calls = _SpanCalls()
         self._line = 0
@@ -143,7 +145,7 @@ class Reader:
         check_read(self.intake, WANTED, understood())
 
     def _missed(self, why: str, raw: bytes | str) -> None:
-        self.intake = self.intake.missed(f"line {self._line}", why, raw)
+        self.intake = self.intake.missed(f"{self._part} {self._line}", why, raw)
 
     def _read(self, row: Mapping[str, Any], line: bytes) -> list[Event]:
         """The events of a row; spans are counted one by one, everything else as a line."""

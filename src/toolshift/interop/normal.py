@@ -82,7 +82,10 @@ _EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 class Node(dict[str, Any]):
-    """A schema in the one form; `place` is where it stood, `cut` whether it leads back in."""
+    """A schema in the one form; `place` is where it stood, `cut` whether it leads back in.
+
+    One that leads back in has only what is asked beside its reference.
+    """
 
     place: str = ""
     cut: bool = False
@@ -165,7 +168,9 @@ class _Writer:
         if not several:
             return own
         if len(several) == 1 and several[0].cut:
-            return several[0]
+            found = _both(several[0], own)  # what is asked beside the reference holds as well
+            found.place, found.cut = several[0].place, True
+            return found
         whole = Node()
         for part in (*several, own):
             whole = _both(whole, part)

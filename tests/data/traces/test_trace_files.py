@@ -10,13 +10,14 @@ import pytest
 import yaml
 from running import Run
 
+from toolshift.core.files import read_bytes
 from toolshift.data.trace_files import conversation_lines, read_recorded
 from toolshift.drift.sources import events_in
 from toolshift.drift.stream import Called, Ended, Shown
 from toolshift.train.rows import read_rows
 
 FILES = sorted((Path(__file__).parent / "files").iterdir())
-WITH_TOOLS = [path for path in FILES if path.stem != "gen_ai_events"]
+WITH_TOOLS = [path for path in FILES if not path.name.startswith("gen_ai_events.")]
 REQUESTS = [
     "What is the status of order O-1701?",
     "Please refund order O-1702 to its buyer.",
@@ -34,7 +35,7 @@ TOOLS = [tool("get_order", "order_id"), tool("refund_order", "order_id", "email"
 
 
 def named(path: Path) -> str:
-    return path.stem
+    return path.name.partition(".")[0]
 
 
 every_file = pytest.mark.parametrize("path", FILES, ids=named)
@@ -44,7 +45,7 @@ every_file = pytest.mark.parametrize("path", FILES, ids=named)
 def test_each_call_is_one_event_and_its_failure_is_seen(path: Path) -> None:
     events = list(events_in(path))
     called = [each for each in events if isinstance(each, Called)]
-    if path.stem == "gen_ai_events":  # a result is in the request after it
+    if named(path) == "gen_ai_events":  # a result is in the request after it
         assert all(each.ms is None for each in called)
     else:  # where the newest comes first, the first is told by the request before its span
         assert any(each.ms is not None for each in called)
@@ -171,7 +172,7 @@ def test_training_reads_the_conversations_of_traces(path: Path) -> None:
 
 def test_a_part_that_is_not_known_is_counted_everywhere(toolshift: Run, tmp_path: Path) -> None:
     strange = {"name": "GET /", "attributes": {"http.method": "GET"}}
-    text = next(path for path in FILES if path.stem == "openinference").read_text()
+    text = read_bytes(next(path for path in FILES if named(path) == "openinference")).decode()
     (tmp_path / "part.jsonl").write_text(f"{text}{json.dumps(strange)}\n")
     said = "1 of 17 spans was not understood. The first is line 17: a span of another convention"
     lock = ("lock", "part.jsonl", "--out", "t.lock")

@@ -19,6 +19,9 @@ MARKS = ("mlflow.",)
 
 def spans_of(row: Mapping[str, Any]) -> list[Raw] | None:
     """The spans of a trace; None where the row is of something else."""
+    whole = decoded(row.get("trace"))
+    if isinstance(whole, Mapping) and "info" in whole:  # a row of `search_traces`
+        row = whole
     data = decoded(row.get("data"))
     data = data if isinstance(data, Mapping) else row
     head = row.get("info") if "info" in row else row.get("trace_info")

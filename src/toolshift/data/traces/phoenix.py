@@ -12,6 +12,8 @@ from toolshift.data.traces.otlp import attributes_of, flat_span
 from toolshift.data.traces.spans import Raw
 
 _COLUMN = "attributes."
+_IDS = frozenset(("context.span_id", "span_id", "spanId"))
+"""What other exporters of tables call the id of a span, which Phoenix calls by the first name."""
 
 
 def spans_of(row: Mapping[str, Any]) -> list[Raw] | None:
@@ -23,7 +25,7 @@ def spans_of(row: Mapping[str, Any]) -> list[Raw] | None:
     if told and isinstance(given, Mapping) and isinstance(row.get("context"), Mapping):
         return [flat_span(bare, {**told, **attributes_of(given)})]
     columns = {k.removeprefix(_COLUMN): v for k, v in row.items() if k.startswith(_COLUMN)}
-    if not columns or "context.span_id" not in row:
+    if not columns or not row.keys() & _IDS:
         return None
     named = attributes_of({k: v for k, v in columns.items() if v is not None})
     return [flat_span(bare, {**told, **named})]

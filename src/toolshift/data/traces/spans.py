@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ import msgspec
 from toolshift.data.conversation import Call
 
 Attributes = Mapping[str, Any]
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class Raw(msgspec.Struct, frozen=True):
@@ -202,7 +204,7 @@ def seconds(value: Any, nano: bool = False) -> float | None:
     if isinstance(value, bool):
         return None
     try:
-        if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()):
+        if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
             number = float(value)
             scale = 1e9 if number > 1e16 else 1e6 if number > 1e14 else 1e3 if number > 1e11 else 1
             return number / (1e9 if nano else scale)

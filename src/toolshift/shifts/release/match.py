@@ -22,7 +22,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any
 
@@ -93,8 +92,40 @@ def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None
     written, others = ("".join(each)[:LONGEST_NAME] for each in (first, second))
     # Letters of words that they share count by what the words are worth, not by their length.
     worth = 1.0 if weights is None or not mine & theirs else _worth_of_shared(mine, theirs, weights)
-    letters = SequenceMatcher(None, written, others, autojunk=False).ratio()
+    letters = alike_letters(written, others)
     return max(shared, letters * worth * 0.9)
+
+
+def alike_letters(one: str, other: str) -> float:
+    """The share of letters in common runs, as `difflib.SequenceMatcher.ratio` without junk has it.
+
+    The longest common run first, then those left and right of it. Written out here because the
+    substring search of `str` finds a run in a third of the time.
+    """
+    total = len(one) + len(other)
+    return 2.0 * _in_common_runs(one, other) / total if total else 1.0
+
+
+@lru_cache(maxsize=1 << 16)  # the names of a server share words, so pieces of them come again
+def _in_common_runs(one: str, other: str) -> int:
+    """How many letters are in common runs: of the longest ones the first in both counts."""
+    letters = len(one)
+    if letters < 2 or len(other) < 2:
+        return int(bool(one and other) and (one in other or other in one))
+    start = end = 0
+    for place in range(letters):
+        reach = place + end - start + 1
+        if reach > letters:
+            break
+        while reach <= letters and one[place:reach] in other:
+            start, end = place, reach
+            reach += 1
+    length = end - start
+    if not length:
+        return 0
+    there = other.index(one[start:end])
+    before = _in_common_runs(one[:start], other[:there])
+    return length + before + _in_common_runs(one[end:], other[there + length :])
 
 
 def _worth_of_shared(
