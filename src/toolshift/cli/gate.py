@@ -28,7 +28,7 @@ from toolshift.cli.running import new_folder, run_shown, say_requests, with_requ
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import write, writing
 from toolshift.core.terminal import Progress, console, print_json, print_table, say
 from toolshift.measure.bundle import check_bundle_name, make_bundle, passed_in
 from toolshift.measure.compare import shifts_as_they_were
@@ -441,11 +441,9 @@ def _write(
 
 
 def _save(file: Path, text: str) -> None:
-    try:
+    with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise UsageError(f"{file}: cannot write there ({fault.strerror})") from None
 
 
 def _print(gate: Gate, run: Path) -> None:
