@@ -9,11 +9,23 @@ from drift.test_changes import FIND, SAVE, tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.drift.changes import changes_between, hypotheses_between, worst_severity
+from toolshift.drift.changes import changes_between, worst_severity
+from toolshift.drift.judge import Hypothesis, judged
+from toolshift.interop.tools import from_mcp
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.resolve import settle_tools
 
 LABEL = {"type": "string", "description": "The name of a label."}
 LOOK = tool("look_up", "Looks a word up in the index.")
 WRITES = ("reset_labels", "purge_labels", "etiketten_leeren", "vaciar_etiquetas", "labels_x")
+
+
+def hypotheses_between(
+    old: list[dict[str, Any]], new: list[dict[str, Any]]
+) -> tuple[Hypothesis, ...]:
+    before, after = from_mcp(old), from_mcp(new)
+    settled = settle_tools(before, after, Answers(), accept=True)
+    return tuple(judged(settled, before, after, Answers()).hypotheses.values())
 
 
 def labels(name: str, about: str, **hints: bool) -> dict[str, Any]:

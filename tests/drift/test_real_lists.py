@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift.test_judge import hypotheses_between
 
 from toolshift.drift.calls import counter_examples
-from toolshift.drift.changes import changes_between, hypotheses_between, worst_severity
+from toolshift.drift.changes import changes_between, worst_severity
 from toolshift.drift.lock import lock_tools, verify
 
 STUDY = Path(__file__).parents[2] / "studies" / "real_drift"

@@ -14,7 +14,7 @@ import msgspec
 
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.files import read_bytes, write
+from toolshift.core.files import read_bytes, save
 from toolshift.core.names import unknown
 
 LISTED = Path("studies") / "artifacts.toml"
@@ -100,11 +100,7 @@ def bring_back(artifact: Artifact, root: Path) -> None:
             f"{artifact.path} at commit {artifact.commit} is not what {LISTED} lists (sha256): "
             "check both against the published repository"
         )
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write(file, content)
-    except OSError as fault:
-        raise UsageError(f"{file}: cannot write there ({fault.strerror or fault})") from None
+    save(file, content, make_folder=True)
 
 
 def check_weights(model: Path) -> None:

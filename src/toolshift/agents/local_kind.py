@@ -11,7 +11,7 @@ from typing import Any
 
 from toolshift.agents.kind import AgentKind, AnyAgent
 from toolshift.core.errors import UsageError
-from toolshift.core.files import read_bytes, stored
+from toolshift.core.files import read_bytes, stored, writing
 from toolshift.core.importing import load
 from toolshift.lm.bases import (
     BASES,
@@ -75,10 +75,8 @@ def shipped_adapter(spec: str) -> Path:
     known = hashlib.sha256(b"".join(content.values())).hexdigest()[:12]
     target = cache_folder() / "adapters" / known / spec.partition(":")[2]
     if not (target / WEIGHTS).exists():
-        try:
+        with writing(target):
             _put(content, target)
-        except OSError as fault:
-            raise UsageError(f"{target}: cannot write there ({fault.strerror or fault})") from None
     return target
 
 

@@ -30,8 +30,8 @@ from toolshift.cli.running import new_folder, run_shown, say_requests, with_requ
 from toolshift.cli.sectioned import Sectioned
 from toolshift.cli.shift import ask_all, ask_values, written
 from toolshift.core.command_line import command
-from toolshift.core.errors import FitsNoTask, UsageError
-from toolshift.core.files import write
+from toolshift.core.errors import FitsNoTask
+from toolshift.core.files import save, write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
 from toolshift.drift.release import (
@@ -185,10 +185,10 @@ def _answered(
         settling = read_release(before, after, answers)
         answers = ask_values(answers, settling.open)
         settling = read_release(before, after, answers)
-        _save(options.mapping, written(Settled(settling.draft, settling.open)))
+        save(options.mapping, written(Settled(settling.draft, settling.open)))
         return settling
     if not options.mapping.exists():
-        _save(options.mapping, written(Settled(settling.draft, settling.open)))
+        save(options.mapping, written(Settled(settling.draft, settling.open)))
     return settling
 
 
@@ -238,28 +238,21 @@ def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
 
 def _write(reading: Reading, settling: Settling, run: Path | None, options: ChangeOptions) -> None:
     if options.junit:
-        _save(options.junit, release_junit(reading, options.allow_untested).encode())
+        save(options.junit, release_junit(reading, options.allow_untested).encode())
     if options.markdown:
-        _save(
+        save(
             options.markdown,
             release_markdown(reading, str(run or ""), options.allow_untested).encode(),
         )
     if options.shift:
-        _save(options.shift, settling.shift.encode())
+        save(options.shift, settling.shift.encode())
     if options.note:
-        _save(options.note, release_note(settling.shift.release()).encode())
+        save(options.note, release_note(settling.shift.release()).encode())
     if options.sarif:
         new = Path(options.new)
         content = new.read_text(encoding="utf-8") if new.is_file() else ""
         document = sarif(settling.report, options.new, content, version("toolshift"))
-        _save(options.sarif, msgspec.json.format(JSON.encode(document), indent=1) + b"\n")
-
-
-def _save(path: Path, content: bytes) -> None:
-    try:
-        write(path, content)
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+        save(options.sarif, msgspec.json.format(JSON.encode(document), indent=1) + b"\n")
 
 
 # -- what is printed -------------------------------------------------------------------------------

@@ -28,23 +28,20 @@ from toolshift.cli.running import new_folder, run_shown, say_requests, with_requ
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
-from toolshift.core.terminal import Progress, console, print_json, print_table, say
+from toolshift.core.files import save, write
+from toolshift.core.terminal import Progress, print_json, say
 from toolshift.measure.bundle import check_bundle_name, make_bundle, passed_in
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
     ALPHA,
     MAX_VOID,
-    Family,
     Gate,
     Rules,
     certain_to_fail,
     check_rules,
-    in_percent,
-    in_points,
     judge,
 )
-from toolshift.measure.nothing_lost import judge_losses, loss_in_words
+from toolshift.measure.nothing_lost import judge_losses
 from toolshift.measure.sealed import (
     SealedPlan,
     baseline_breaches,
@@ -57,6 +54,7 @@ from toolshift.measure.sealed import (
     under_plan,
 )
 from toolshift.report.gate_markdown import gate_markdown, losses_markdown
+from toolshift.report.gate_terminal import print_gate, print_losses
 from toolshift.report.junit import junit, losses_junit
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.provenance import own_version
@@ -192,28 +190,26 @@ def gate(options: GateOptions) -> None:
     """
     if options.nothing_lost:
         _gate_losses(options)
-    plan = read_plan(options.plan) if options.plan else None
-    rules = _rules(options, plan)
-    check_rules(rules)
+    terms = _terms(options)
     if options.bundle is not None:
         check_bundle_name(options.bundle)
     before = RunFolder.read(options.baseline)
-    baseline, candidate = _baseline_name(plan, options), _candidate_name(plan, options)
     if options.seal is not None:
-        _seal(before, rules, options)
+        _seal(before, terms.rules, options)
         return
     exchanges = options.reuse.exchanges()
-    after = _candidate(before, rules, plan, options, exchanges)
-    verdict = judge(before, after, rules, baseline_agent=baseline, candidate_agent=candidate)
-    if plan is not None:
-        verdict = under_plan(verdict, plan, run_breaches(plan, before, after))
-    _write(verdict, after, before, rules, options)
+    after = _candidate(before, terms, options, exchanges)
+    names = {"baseline_agent": terms.baseline, "candidate_agent": terms.candidate}
+    verdict = judge(before, after, terms.rules, **names)
+    if terms.plan is not None:
+        verdict = under_plan(verdict, terms.plan, run_breaches(terms.plan, before, after))
+    _write(verdict, after, before, terms.rules, options)
     if options.as_json:
         print_json(with_requests(verdict, exchanges))
     else:
-        _print(verdict, after.path)
+        print_gate(verdict, after.path)
         say_requests(exchanges)
-    sys.exit(verdict.exit_code(rules.inconclusive))
+    sys.exit(verdict.exit_code(terms.rules.inconclusive))
 
 
 def _gate_losses(options: GateOptions) -> NoReturn:
@@ -230,54 +226,83 @@ def _gate_losses(options: GateOptions) -> NoReturn:
         raise UsageError(f"max-void is a percentage from 0 to 100: {max_void:g}")
     before = RunFolder.read(options.baseline)
     exchanges = options.reuse.exchanges()
-    after = _candidate(before, Rules(1.0), None, options, exchanges)
-    names = {"baseline_agent": options.baseline_agent}
-    names["candidate_agent"] = _candidate_name(None, options)
+    terms = _Terms(Rules(1.0), *_names(options))
+    after = _candidate(before, terms, options, exchanges)
+    names = {"baseline_agent": terms.baseline, "candidate_agent": terms.candidate}
     found = judge_losses(before, after, max_void=max_void, **names)
     if options.junit:
-        _save(options.junit, losses_junit(found, str(after.path), options.inconclusive or ""))
+        content = losses_junit(found, str(after.path), options.inconclusive or "")
+        save(options.junit, content.encode(), make_folder=True)
     if options.markdown:
-        _save(options.markdown, losses_markdown(found, str(after.path)))
+        content = losses_markdown(found, str(after.path))
+        save(options.markdown, content.encode(), make_folder=True)
     if options.as_json:
         print_json(with_requests(found, exchanges))
     else:
-        say(f"\n{found.baseline} -> {found.candidate}: nothing that passed may fail\n")
-        for scene in found.changed:
-            say(f"  {loss_in_words(scene)}\n    {command('trace', after.path, scene.episode)}")
-        for note in found.notes:
-            console().print(f"\nNote: {note}", style="dim", markup=False)
-        say(f"\nGate {found.sentence}")
+        print_losses(found, after.path)
         say_requests(exchanges)
     counted = options.inconclusive if found.verdict == "inconclusive" else None
     sys.exit({"pass": 0, "fail": 1}[counted] if counted else found.exit_code())
 
 
-def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
-    """How the gate decides; a sealed plan says it, and nothing that is given may differ from it."""
+@dataclass(frozen=True)
+class _Terms:
+    """What decides a gate, as the options or a sealed plan say it.
+
+    Attributes:
+        baseline: which agent of the baseline is gated against.
+        candidate: which agent of a finished run is gated; "" for that of a new run.
+        plan: the sealed plan that the run is held to.
+    """
+
+    rules: Rules
+    baseline: str
+    candidate: str
+    plan: SealedPlan | None = None
+
+
+def _terms(options: GateOptions) -> _Terms:
+    """What decides the gate; nothing that is given may differ from a sealed plan."""
     chosen = given(options, Rules)
-    if plan is not None:
-        for name, value in chosen.items():
-            if value != getattr(plan.rules, name):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
-                    f"{_told(getattr(plan.rules, name))}. Leave it out, or seal a new plan "
-                    "before the next run"
-                )
-        if plan.rules.alpha != ALPHA:
-            raise UsageError(
-                f"{options.plan} was sealed for another rate of errors: seal a new plan before the "
-                "next run"
-            )
-        return plan.rules
+    if options.plan is not None:
+        return _sealed_terms(read_plan(options.plan), chosen, options)
     if options.margin is None:
         raise UsageError(
             "--margin is needed: points of accuracy that a release may lose; or --nothing-lost"
         )
-    return Rules(**chosen)
+    rules = Rules(**chosen)
+    check_rules(rules)
+    return _Terms(rules, *_names(options))
 
 
-def _told(value: object) -> object:
-    return value if value != "" else "none"
+def _names(options: GateOptions) -> tuple[str, str]:
+    """The agents of the baseline and of a finished run that are named."""
+    return options.baseline_agent, options.agent if options.run is not None else ""
+
+
+def _sealed_terms(plan: SealedPlan, chosen: dict[str, Any], options: GateOptions) -> _Terms:
+    for name, value in chosen.items():
+        sealed = getattr(plan.rules, name)
+        if value != sealed:
+            raise UsageError(
+                f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
+                f"{'none' if sealed == '' else sealed}. Leave it out, or seal a new plan "
+                "before the next run"
+            )
+    if plan.rules.alpha != ALPHA:
+        raise UsageError(
+            f"{options.plan} was sealed for another rate of errors: seal a new plan before the "
+            "next run"
+        )
+    check_rules(plan.rules)
+    before, after = str(plan.baseline["name"]), str(plan.candidate["name"])
+    if options.baseline_agent not in ("", before):
+        raise UsageError(f"--baseline-agent {options.baseline_agent}: {before} was sealed")
+    if options.run is None:
+        return _Terms(plan.rules, before, "", plan)
+    if options.agent not in ("", after):
+        raise UsageError(f"--agent {options.agent}: the gate of {after} was sealed")
+    return _Terms(plan.rules, before, after, plan)
 
 
 def _agents(options: GateOptions) -> tuple[list[Contestant], Judge | None]:
@@ -312,34 +337,8 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         f"{plan.hash}. Run it: {command('gate', *go_on)}")  # fmt: skip
 
 
-def _baseline_name(plan: SealedPlan | None, options: GateOptions) -> str:
-    """Which agent of the baseline is gated against."""
-    if plan is None:
-        return options.baseline_agent
-    sealed = str(plan.baseline["name"])
-    if options.baseline_agent not in ("", sealed):
-        raise UsageError(f"--baseline-agent {options.baseline_agent}: {sealed} was sealed")
-    return sealed
-
-
-def _candidate_name(plan: SealedPlan | None, options: GateOptions) -> str:
-    """Which agent of a finished run is gated."""
-    if options.run is None:
-        return ""
-    if plan is None:
-        return options.agent
-    sealed = str(plan.candidate["name"])
-    if options.agent not in ("", sealed):
-        raise UsageError(f"--agent {options.agent}: the gate of {sealed} was sealed")
-    return sealed
-
-
 def _candidate(
-    before: RunFolder,
-    rules: Rules,
-    plan: SealedPlan | None,
-    options: GateOptions,
-    exchanges: Exchanges,
+    before: RunFolder, terms: _Terms, options: GateOptions, exchanges: Exchanges
 ) -> RunFolder:
     """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes."""
     if options.run is not None:
@@ -369,11 +368,11 @@ def _candidate(
     how = options.workers, options.executor, reader, exchanges
     spec = RunSpec(before.plan, agents, path, *how)
     checks = []
-    if plan is not None:
-        _check_sealed(plan, before, spec.about[0], path)
-        checks.append(_carrying(plan, path))
+    if terms.plan is not None:
+        _check_sealed(terms.plan, before, spec.about[0], path)
+        checks.append(_carrying(terms.plan, path))
     if options.early:
-        checks.append(_ending(before, path, rules, _baseline_name(plan, options)))
+        checks.append(_ending(before, path, terms))
 
     def check(done: int, total: int) -> None:
         for verify in checks:
@@ -412,7 +411,7 @@ class _CertainError(Exception):
     """The gate fails, whatever is left."""
 
 
-def _ending(before: RunFolder, path: Path, rules: Rules, baseline_agent: str) -> Progress:
+def _ending(before: RunFolder, path: Path, terms: _Terms) -> Progress:
     """What ends a run whose verdict is certain; looks after each twentieth of it."""
     looked = 0
 
@@ -422,7 +421,7 @@ def _ending(before: RunFolder, path: Path, rules: Rules, baseline_agent: str) ->
             return
         looked = done
         after = RunFolder.read(path)
-        if certain_to_fail(before, after, rules, baseline_agent=baseline_agent):
+        if certain_to_fail(before, after, terms.rules, baseline_agent=terms.baseline):
             raise _CertainError(f"{done} of {total} episodes were run")
 
     return check
@@ -432,50 +431,10 @@ def _write(
     gate: Gate, after: RunFolder, before: RunFolder, rules: Rules, options: GateOptions
 ) -> None:
     if options.junit:
-        _save(options.junit, junit(gate, rules.inconclusive))
+        content = junit(gate, rules.inconclusive)
+        save(options.junit, content.encode(), make_folder=True)
     if options.markdown:
-        _save(options.markdown, gate_markdown(gate, str(after.path)))
+        save(options.markdown, gate_markdown(gate, str(after.path)).encode(), make_folder=True)
     if options.bundle:
         kept = make_bundle(after, gate.candidate, options.bundle, passed_in(before, gate.baseline))
         say(f"Replay bundle: {kept} failures in {options.bundle}", err=True)
-
-
-def _save(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise UsageError(f"{file}: cannot write there ({fault.strerror})") from None
-
-
-def _print(gate: Gate, run: Path) -> None:
-    title = f"\n{gate.baseline} -> {gate.candidate}, margin {gate.margin:g} points"
-    columns = ("", "verdict", "tasks", "before", "after", "change [90%]", "lost", "gained")
-    print_table(title, columns, [_row(family) for family in gate.families])
-    worse = [family for family in gate.shifts if family.verdict == "fail"]
-    if worse:
-        print_table("\nshifts that are worse by more than the margin (not gated)", columns,
-                    [_row(family) for family in worse])  # fmt: skip
-    for family in gate.families:
-        if family.verdict != "pass":
-            say(f"\n{family.label}: {family.sentence}")
-            if family.lost:
-                say(f"  lost: {' '.join(family.examples)} ({command('trace', run, 'EPISODE')})")
-    if gate.plan:
-        say(f"\nSealed plan {gate.plan[:12]}")
-    for note in gate.notes:
-        console().print(f"\nNote: {note}", style="dim", markup=False)
-    say(f"\nGate {gate.sentence}")
-
-
-def _row(family: Family) -> list[str]:
-    return [
-        family.label,
-        family.verdict,
-        str(family.tasks),
-        in_percent(family.baseline),
-        in_percent(family.candidate),
-        in_points(family.change),
-        str(family.lost),
-        str(family.gained),
-    ]

@@ -18,7 +18,7 @@ from toolshift.cli.report_site import write_board, write_days
 from toolshift.cli.running import UNMEASURED, nothing_measured, unmeasured
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import save
 from toolshift.core.intake import Intake, NotRead
 from toolshift.core.names import unknown
 from toolshift.core.terminal import console, print_json, progress, save_svg, say
@@ -231,7 +231,7 @@ def _report_runs(wanted: ReportOptions) -> None:
     else:
         _print(folders, reports, wanted)
     if wanted.markdown is not None:
-        _write(wanted.markdown, as_markdown(reports).encode())
+        save(wanted.markdown, as_markdown(reports).encode())
     for folder, report in zip(folders, reports, strict=True):
         for file in _export(folder, report, wanted):
             say(f"Written: {file}", err=True)
@@ -347,10 +347,3 @@ def _write_page(
         write_page(folders, out, reports, watch)
     if not wanted.as_json:
         say(f"\nPage: {out}")
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write(path, content)
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None

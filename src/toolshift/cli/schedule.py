@@ -19,7 +19,7 @@ from toolshift.cli.options import ModelOptions
 from toolshift.cli.parameters import PATH, options_struct
 from toolshift.cli.run import run as run_command
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import save
 from toolshift.core.terminal import say
 from toolshift.measure.trend import ANCHOR, FRESH
 from toolshift.runs.suite import Selection, select
@@ -119,11 +119,7 @@ def schedule(options: ScheduleOptions) -> None:
     fresh = _draws(options.run)
     out = options.out or Path(SCRIPT if options.kind == "cron" else WORKFLOW)
     text = _script(options, fresh) if options.kind == "cron" else _workflow(options, fresh)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write(out, text.encode())
-    except OSError as fault:
-        raise UsageError(f"{out}: cannot write there ({fault.strerror})") from None
+    save(out, text.encode(), make_folder=True)
     say(f"Written: {out}")
     if not fresh:
         say("The tasks of this world are given, so every day has the anchors only.")

@@ -16,7 +16,7 @@ from toolshift.cli.group import Group
 from toolshift.cli.options import AsJson, say_unread
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import save
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift
@@ -94,14 +94,14 @@ def from_diff(options: FromDiffOptions) -> None:
         settled = settle(before, after, given, accept=options.yes)
     if settled.questions and not options.dry_run and not options.as_json and sys.stdin.isatty():
         settled = ask_all(before, after, given, settled)
-        _write(answers_file, written(settled))
+        save(answers_file, written(settled))
     if settled.questions and not options.dry_run:
-        _write(answers_file, written(settled))
+        save(answers_file, written(settled))
         raise UsageError(_open(settled, answers_file, options.mapping is None))
     file = ShiftFile(FORMAT, name, before, after, settled.answers)
     _print(file, settled, options.as_json)
     if not options.dry_run:
-        _write(out, file.encode())
+        save(out, file.encode())
         if not options.as_json:
             say(f"Written to {out}: give it as {shlex.join(['--shift', str(out)])}")
 
@@ -137,13 +137,6 @@ def _read(side: str) -> Side:
     tools = read_side(side)
     say_unread(tools.unread)
     return tools
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write(path, content)
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
 
 
 # -- questions -----------------------------------------------------------------------------------

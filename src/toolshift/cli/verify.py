@@ -28,7 +28,7 @@ from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.running import new_folder, run_shown
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import save
 from toolshift.core.intake import Intake
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
@@ -246,10 +246,7 @@ def _write_sarif(report: DriftReport, options: VerifyOptions, unread: Sequence[I
         path = path.relative_to(Path.cwd())
     content = options.lock.read_text(encoding="utf-8")
     document = sarif(report, path.as_posix(), content, version("toolshift"), unread)
-    try:
-        write(options.sarif, msgspec.json.format(JSON.encode(document), indent=1) + b"\n")
-    except OSError as fault:
-        raise UsageError(f"{options.sarif}: cannot write there ({fault.strerror})") from None
+    save(options.sarif, msgspec.json.format(JSON.encode(document), indent=1) + b"\n")
 
 
 # -- the cost --------------------------------------------------------------------------------------

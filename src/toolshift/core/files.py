@@ -121,16 +121,31 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def writing(place: Path | str) -> Iterator[None]:
+    """Says which place that the user named cannot be written to."""
+    try:
+        yield
+    except OSError as fault:
+        raise UsageError(f"{place}: cannot write there ({fault.strerror or fault})") from None
+
+
+def save(path: Path, content: bytes, make_folder: bool = False) -> None:
+    """Writes a file that the user named, whole or not at all."""
+    with writing(path):
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, content)
+
+
 def check_writable(path: Path, option: str) -> None:
     """Checks before long work that the result can be written; changes nothing."""
     if path.is_dir():
         raise UsageError(f"{option} {path} is a folder: name a file in it")
     new = path.with_name(f".{path.name}.new")
-    try:
+    with writing(f"{option} {path}"):
         new.open("wb").close()
         new.unlink()
-    except OSError as fault:
-        raise UsageError(f"{option} {path}: cannot write there ({fault.strerror})") from None
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from toolshift.core.errors import UsageError
+from toolshift.core.files import writing
 from toolshift.core.text import escaped, is_count, visible
 from toolshift.core.tool import JSON
 
@@ -39,10 +39,8 @@ def console(record: bool = False) -> Console:
 
 def save_svg(console: Console, file: Path) -> None:
     """Draws what a recorded console has printed."""
-    try:
+    with writing(file):
         console.save_svg(str(file), title="toolshift report")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot write there ({error.strerror})") from error
 
 
 def say(text: str = "", err: bool = False) -> None:

@@ -24,7 +24,7 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.drift.instructions import texts_of
-from toolshift.drift.judge import Hypothesis, Judged, judged
+from toolshift.drift.judge import Judged, judged
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
@@ -191,18 +191,6 @@ def changes_between(
     settled = settle_tools(before, after, given, accept=True)
     doubtful = {question.path for question in settled.guessed}
     return tuple(_changes(judged(settled, before, after, given), before, after, doubtful))
-
-
-def hypotheses_between(
-    old: Sequence[Mapping[str, Any]],
-    new: Sequence[Mapping[str, Any]],
-    answers: Answers | None = None,
-) -> tuple[Hypothesis, ...]:
-    """Who became whom, with standing and evidence; see `changes_between`."""
-    before, after = from_mcp(old), from_mcp(new)
-    given = answers or Answers()
-    settled = settle_tools(before, after, given, accept=True)
-    return tuple(judged(settled, before, after, given).hypotheses.values())
 
 
 def _changes(

@@ -24,7 +24,7 @@ import msgspec
 
 from toolshift.core.canonical import canonical_hash, same
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import save
 from toolshift.core.intake import Intake, NotRead, no_text
 from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
@@ -193,10 +193,7 @@ def _whole(tools: Sequence[LockedTool]) -> str:
 def write_lock(path: Path, lock: Lock) -> None:
     """Writes a lock as JSON, with a line for each value so that a diff is readable."""
     text = json.dumps(msgspec.to_builtins(lock), indent=1, ensure_ascii=False)
-    try:
-        write(path, f"{text}\n".encode())
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+    save(path, f"{text}\n".encode())
 
 
 def read_lock(path: Path) -> Lock:

@@ -23,7 +23,7 @@ import msgspec
 from toolshift.core import plugins
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError, naming_folder
-from toolshift.core.files import PACKED, decode, write
+from toolshift.core.files import PACKED, decode, save
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import by_cell
@@ -108,11 +108,7 @@ def make_bundle(
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, raw in content.items():
             archive.writestr(zipfile.ZipInfo(name, _STAMP), raw, zipfile.ZIP_DEFLATED)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, packed.getvalue())
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+    save(path, packed.getvalue(), make_folder=True)
     return len(failed)
 
 

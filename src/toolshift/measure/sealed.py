@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import decode, read_bytes, write
+from toolshift.core.files import decode, read_bytes, save
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import by_cell, find_agent
 from toolshift.measure.gate import Gate, Rules
@@ -99,11 +99,7 @@ def save_plan(plan: SealedPlan, path: Path) -> None:
     _check_file(path)
     if path.exists() and read_plan(path) != plan:
         raise UsageError(f"{path} is another sealed plan: name another file, or delete it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, plan_bytes(plan))
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+    save(path, plan_bytes(plan), make_folder=True)
 
 
 def plan_bytes(plan: SealedPlan) -> bytes:

@@ -26,7 +26,7 @@ import msgspec
 
 from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
-from toolshift.core.files import cut_torn_line, decode, hold
+from toolshift.core.files import cut_torn_line, decode, hold, writing
 from toolshift.core.tool import JSON
 from toolshift.episode.contract import ScriptedAgent
 from toolshift.runs.cell import Stack
@@ -93,10 +93,8 @@ class Prefetch:
         self._pool: Pool | None = None
         if folder is not None:
             check_new(folder)
-        try:
+        with writing(folder):
             self._file = self._open(run)
-        except OSError as fault:
-            raise UsageError(f"{folder}: cannot write there ({fault.strerror or fault})") from None
 
     @staticmethod
     def fits(

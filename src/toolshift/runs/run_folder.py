@@ -44,6 +44,7 @@ from toolshift.core.files import (
     read_bytes,
     stored,
     write,
+    writing,
 )
 from toolshift.core.message import Usage
 from toolshift.core.redaction import stored_without_secrets
@@ -301,10 +302,8 @@ class RunFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Locks the folder against other processes."""
-        try:
+        with writing(self.path):
             self._take()
-        except OSError as fault:
-            raise UsageError(f"{self.path}: cannot write there ({fault.strerror})") from None
         try:
             yield
         finally:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import write, writing
 from toolshift.core.shift import split_version
 from toolshift.core.tool import JSON
 from toolshift.measure.comparable import Comparability, comparability
@@ -51,12 +51,10 @@ def write_leaderboard(folders: Sequence[RunFolder], reports: Sequence[Report], o
     page = make_leaderboard(folders, reports, comparable)
     names = [run_name(folder) for folder in folders]
     data = {"runs": names, "reports": reports, "comparable": comparable}
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         write(out / "leaderboard.json", msgspec.json.format(JSON.encode(data), indent=2) + b"\n")
         write(out / "index.html", page.encode())
-    except OSError as fault:
-        raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
     return out / "index.html"
 
 

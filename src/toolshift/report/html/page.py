@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import read_bytes, write
+from toolshift.core.files import read_bytes, save
 from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, make_report
@@ -42,10 +42,7 @@ def write_page(
 ) -> None:
     """Writes the page of some runs."""
     content = make_page(folders, reports, watch, keep).encode()
-    try:
-        write(out, content)
-    except OSError as fault:
-        raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
+    save(out, content)
 
 
 def make_page(

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import write, writing
 from toolshift.core.tool import JSON
 from toolshift.measure.statistics import Interval
 from toolshift.measure.trend import ANCHOR, FRESH, Arm, Point, Trend, has_lost, sentence_of
@@ -64,13 +63,11 @@ class Drawing:
 
 def write_trend(trend: Trend, out: Path) -> None:
     """Writes the page, and its figures beside it as JSON."""
-    try:
+    with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         write(out, make_page(trend).encode())
         data = msgspec.json.format(JSON.encode(trend), indent=1) + b"\n"
         write(out.with_suffix(".json"), data)
-    except OSError as fault:
-        raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
 
 
 def make_page(trend: Trend) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import save
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
 from toolshift.report.travel.every_eval_ever import METHODS
@@ -37,11 +37,8 @@ def write_results(
             continue
         entries = entries_of(reported[name], folder.manifest, dataset, source)
         file = out / slug(name) / ".eval_results" / f"toolshift-{slug(folder.manifest.suite)}.yaml"
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write(file, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True).encode())
-        except OSError as fault:
-            raise UsageError(f"{file}: cannot write there ({fault.strerror or fault})") from None
+        content = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True).encode()
+        save(file, content, make_folder=True)
         files.append(file)
     return files
 

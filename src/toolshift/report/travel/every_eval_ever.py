@@ -20,7 +20,7 @@ from uuid import UUID
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import draft, write
+from toolshift.core.files import draft, write, writing
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import shifts_as_they_were
@@ -78,12 +78,10 @@ def write_records(
     done, files = 0, []
     for about, owner in named:
         one = _Export(folder, reported[about["name"]], about, owner, evaluator)
-        try:
+        with writing(out):
             for step in one.write(out):
                 done += step
                 watch(done, total)
-        except OSError as fault:
-            raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
         files.append(one.file(out))
     return files
 

@@ -66,15 +66,6 @@ class Style:
     told: Mapping[str, tuple[str, Place]]
     listed: bool
 
-    @property
-    def is_told(self) -> bool:
-        """Whether something in a result, or beside it, says that there is more."""
-        return self.listed or any(what in _SAYING for what, _ in self.told.values())
-
-
-_SAYING = frozenset(("next", "more", "end", "total", "pages"))
-"""What of a result says that there is more."""
-
 
 def paged_by(source: Source) -> Style | None:
     """How a tool pages; None where it does not."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import write, writing
 from toolshift.train.environment import environments
 from toolshift.train.export.scenes import FILE, LOOKED_AT, Exported, carried_files
 
@@ -65,12 +65,10 @@ def write_package(kind: str, exported: Exported, out: Path, name: str, about: st
             raise UsageError(f"{own} would take the place of a file of the package: rename it")
         files[inner / own] = content
     _check_folder(out, files)
-    try:
+    with writing(out):
         for file, content in files.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             write(file, content)
-    except OSError as fault:
-        raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
     return list(files)
 
 
