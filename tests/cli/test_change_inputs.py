@@ -187,7 +187,7 @@ def test_what_is_inside_of_an_argument_is_carried(toolshift: Run, shop: Path, ed
     found = released(toolshift, edit)
     assert found["rows"] or edit is strict
     said = {row["carriage"] for row in found["rows"] if row["severity"] != "harmless"}
-    # What is asked is carried as is likeliest. Of texts only those are carried that are numbers.
+    # Of texts only those are carried that are numbers.
     assert "said" not in said or edit is as_text
     assert ends(found) == dict.fromkeys(WHOLE, "passed"), found["left_out"]
 
@@ -196,15 +196,15 @@ def test_a_member_of_another_name_is_asked_and_its_answer_is_carried(
     toolshift: Run, shop: Path
 ) -> None:
     def edit(tools: dict[str, Any]) -> None:
-        renamed(inside(tools, "lines", "[]"), "sku", "unit_sku_number")
+        renamed(inside(tools, "lines", "[]"), "sku", "unit_sku_number_text")
 
     found = released(toolshift, edit, "first")
     assert [one["of"] for one in found["questions"]] == ["params.place_order.lines[].sku"]
     mapping = shop / "change.mapping.toml"
-    for answer, passes in (("unit_sku_number", True), ("", False)):
+    for answer, passes in (("unit_sku_number_text", True), ("", False)):
         mapping.write_text(f'[params.place_order]\n"lines[].sku" = "{answer}"\n')
         found = read(toolshift, "--out", f"answered{passes}")
-        value = ["given.place_order.lines[].unit_sku_number"]
+        value = ["given.place_order.lines[].unit_sku_number_text"]
         assert [one["of"] for one in found["questions"]] == ([] if passes else value)
         assert ("place" not in found["left_out"]) == passes
         assert ends(found)["place"] == ("passed" if passes else "")

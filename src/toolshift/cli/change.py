@@ -28,7 +28,7 @@ from toolshift.cli.options import (
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.running import new_folder, run_shown, say_requests, with_requests
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.shift import ask_all, ask_values, written
+from toolshift.cli.shift import ask_all, written
 from toolshift.core.command_line import command
 from toolshift.core.errors import FitsNoTask, UsageError
 from toolshift.core.files import write
@@ -58,7 +58,6 @@ from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
-from toolshift.shifts.release.resolve import Settled
 
 MAX_ROWS = 60
 DEFAULT_MAPPING = Path("change.mapping.toml")
@@ -180,15 +179,10 @@ def _answered(
     if not settling.open:
         return settling
     if sys.stdin.isatty() and not options.as_json:
-        became = tuple(one for one in settling.open if one.path[0] != "given")
-        answers = ask_all(before, after, given, Settled(settling.draft, became)).answers
-        settling = read_release(before, after, answers)
-        answers = ask_values(answers, settling.open)
-        settling = read_release(before, after, answers)
-        _save(options.mapping, written(Settled(settling.draft, settling.open)))
-        return settling
-    if not options.mapping.exists():
-        _save(options.mapping, written(Settled(settling.draft, settling.open)))
+        settling = ask_all(before, after, given, settling)
+        _save(options.mapping, written(settling))
+    elif not options.mapping.exists():
+        _save(options.mapping, written(settling))
     return settling
 
 

@@ -201,10 +201,13 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
         taken = ", ".join(f"{'.'.join(one.path)} = {one.guess}" for one in settled.guessed)
         asks = "`toolshift shift from-diff` asks about each; its file is taken here too."
         say(visible(f"Taken as likeliest: {taken}. {asks}"), err=True)
-    questions = [one for one in settled.questions if one.path[0] == "renamed"]
-    if questions:
-        gone = ", ".join(f"{one.path[1]} ({one.note})" for one in questions)
-        say(visible(f"Taken as gone, for it is only a question: {gone}."), err=True)
+    asked = {one.path[1]: one.note for one in settled.questions if one.path[0] == "renamed"}
+    for why, names in (
+        (", for it is only a question", [f"{name} ({note})" for name, note in asked.items()]),
+        (", for no successor was found", [n for n in settled.answers.removed if n not in asked]),
+    ):
+        if names:
+            say(visible(f"Taken as gone{why}: {', '.join(names)}."), err=True)
     return ShiftFile(FORMAT, "release", before, now, settled.answers)
 
 

@@ -67,18 +67,7 @@ def required(release: Release, change: ToolChange) -> Judgement:
     told = release.answers.given.get(change.new, {}).get(path, usual(schema))
     if told is not None or "null" in kinds_of(schema):
         return "carried", ""
-    return "asked", f"what do users say for it? {entry(change.new, path)}"
-
-
-def entry(tool: str, path: str) -> str:
-    """The entry of a mapping that says what users state."""
-    bare = path.isascii() and path.replace("_", "").replace("-", "").isalnum()
-    return f"[given.{tool}] {path if bare else as_quoted(path)} = ..."
-
-
-def as_quoted(path: str) -> str:
-    """A path as a key of TOML."""
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "asked", "what do users say for it?"
 
 
 def new_path(release: Release, change: ToolChange) -> str:
@@ -99,11 +88,18 @@ def renamed(release: Release, change: ToolChange) -> Judgement:
 
 
 def no_longer_required(release: Release, change: ToolChange) -> Judgement:
-    """A parameter that may be left out now: the tool behind it is told the default."""
+    """A parameter that may be left out now: the tool behind it is told the default, or asked."""
     found = _met(release, change.old, change.new).get(change.where, ())
-    if found and all(one.new.get("default") is not None for one in found):
+    told = release.answers.defaults.get(change.old, {}).get(change.where)
+    known = [told if told is not None else one.new.get("default") for one in found]
+    if not found:
+        return "said", "it is inside of an argument that has another form, and is not carried"
+    if all(
+        value is not None and any(True for _ in fitted(value, one.old))
+        for value, one in zip(known, found, strict=True)
+    ):
         return "carried", ""
-    return "said", "the tool behind it asks for it still: a call without it fails"
+    return "asked", "what does the tool of today get where it is left out?"
 
 
 def widened(release: Release, change: ToolChange) -> Judgement:

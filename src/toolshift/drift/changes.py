@@ -42,7 +42,7 @@ from toolshift.interop.parts import tagged
 from toolshift.interop.schema import inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.resolve import pairs_of, settle_tools
+from toolshift.shifts.release.resolve import pairs_of
 
 KINDS: Mapping[str, str] = {
     "tool_added": "a tool that was not there",
@@ -108,7 +108,7 @@ class ToolChange(msgspec.Struct, frozen=True):
         before: what stood there, as JSON.
         after: what stands there.
         sure: whether it is certain what became what; otherwise it is the likeliest reading.
-        perhaps: of a tool that is gone, what it may have become, which is a question.
+        perhaps: of a tool or parameter that is gone, what it may have become, which is a question.
         evidence: what speaks for the reading, in words.
     """
 
@@ -135,7 +135,8 @@ class ToolChange(msgspec.Struct, frozen=True):
         perhaps = "" if self.sure else f" (likely{why})"
         if self.perhaps:
             because = f" ({self.evidence})" if self.evidence else ""
-            return f"{self.old}: a tool is gone. Is it {self.perhaps} now?{because}"
+            gone = f"{self.old}, {self.where}: a parameter" if self.where else f"{self.old}: a tool"
+            return f"{gone} is gone. Is it {self.perhaps} now?{because}"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
         values = [_short(side) for side in (self.before, self.after)]
@@ -188,9 +189,7 @@ def changes_between(
     """
     before, after = from_mcp(old), from_mcp(new)
     given = answers or Answers()
-    settled = settle_tools(before, after, given, accept=True)
-    doubtful = {question.path for question in settled.guessed}
-    return tuple(_changes(judged(settled, before, after, given), before, after, doubtful))
+    return tuple(_changes(judged(before, after, given), before, after))
 
 
 def hypotheses_between(
@@ -201,14 +200,12 @@ def hypotheses_between(
     """Who became whom, with standing and evidence; see `changes_between`."""
     before, after = from_mcp(old), from_mcp(new)
     given = answers or Answers()
-    settled = settle_tools(before, after, given, accept=True)
-    return tuple(judged(settled, before, after, given).hypotheses.values())
+    return tuple(judged(before, after, given).hypotheses.values())
 
 
-def _changes(
-    found: Judged, before: Toolbox, after: Toolbox, doubtful: set[tuple[str, ...]]
-) -> Iterator[ToolChange]:
+def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolChange]:
     answers = found.answers
+    doubtful = {question.path for question in found.likely}
     yield from _rearranged(found)
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)
@@ -231,8 +228,9 @@ def _changes(
         named = list(_differences(source, target, moves))
         for one in named or _unnamed(source, target):
             certain = sure and one.sure
+            perhaps = found.perhaps(old, one.where) if one.kind == "parameter_removed" else ""
             yield ToolChange(
-                one.kind, old, new, one.severity, one.where, one.before, one.after, certain
+                one.kind, old, new, one.severity, one.where, one.before, one.after, certain, perhaps
             )
 
 

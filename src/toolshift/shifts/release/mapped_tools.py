@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from toolshift.core.canonical import same
+from toolshift.core.tool import Param
 from toolshift.interop.schema import fitted, usual
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
@@ -58,7 +59,8 @@ def pages_of(
         return None
     if old is None and before.outputs is not None and list_in(places_of(before.outputs)) is None:
         return None
-    return Pages(old, new, answers.pages.get(after.tool.name, {}).get("size"))
+    size = answers.pages.get(after.tool.name, {}).get("size")
+    return Pages(old, new, size if isinstance(size, int) else None)
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ class Route:
         values: for an old parameter, or what is inside of it, the old words to the new ones.
         restated: for an old parameter, how its values are said; for those that may be said
             otherwise.
-        usual: what the old tool is told for a parameter that it requires and that the new one
-            takes as an option with a default.
+        usual: what the old tool is told for a parameter that a call leaves out: what the new tool
+            takes then, as far as the old one does not take it by itself; see `_left_out`.
         fixed: what old parameters get that the new tool does not take.
         form: how its results become those of the new tool.
         pages: how its lists are cut into pages, or put together from some; None for neither.
@@ -145,7 +147,13 @@ def routes(answers: Answers, before: Toolbox, after: Toolbox) -> dict[str, tuple
     for old, new in pairs_of(answers, before, after):
         names = {param.name for param in before.sources[old].tool.params}
         table = answers.defaults.get(old, {})
-        fixed = {name: value for name, value in table.items() if name in names}
+        said = {param.name for param in after.sources[new].tool.params}
+        moved = answers.params.get(old, {})
+        fixed = {
+            name: value
+            for name, value in table.items()
+            if name in names and moved.get(name, name) not in said
+        }
         if old in answers.split:
             fixed[answers.split[old].by] = answers.split[old].tools[new]
         merged = answers.merged.get(new)
@@ -173,15 +181,11 @@ def _route(
     params = {a: b for a, b in params.items() if (b in news or inside) and b != UNDECIDED and b}
     missing = tuple(p.name for p in free if p.required and p.name not in params)
     pages = None if inside else pages_of(before, after, params, answers)
-    defaults = {
-        p.name: default
-        for p in free
-        if p.required
-        and (now := news.get(params.get(p.name, "")))
-        and not now.required
-        and (default := now.schema.get("default")) is not None
+    defaults = _left_out(free, news, params, answers.defaults.get(old, {}))
+    words = {
+        path: {a: b for a, b in table.items() if b != UNDECIDED}
+        for path, table in answers.values.get(old, {}).items()
     }
-    words = answers.values.get(old, {})
     changed = not inside and (bool(words) or not same(before.inputs, after.inputs))
     restated = {
         mine: Restated(
@@ -208,3 +212,28 @@ def _route(
         pages=pages,
         missing=missing,
     )
+
+
+def _left_out(
+    olds: Iterable[Param],
+    news: Mapping[str, Param],
+    to: Mapping[str, str],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What the old tool is told where a call leaves a parameter out.
+
+    That is what the mapping says, else the default of the new tool: where the old tool requires
+    the parameter, or has another default. A default that the old tool cannot take is not told.
+    """
+    told = {}
+    for param in olds:
+        now = news.get(to.get(param.name, ""))
+        if now is None or now.required:
+            continue
+        value = given.get(param.name, now.schema.get("default"))
+        if value is None or (same(value, param.schema.get("default")) and not param.required):
+            continue
+        fitting = next(fitted(value, param.schema), None)
+        if fitting is not None:
+            told[param.name] = fitting
+    return told

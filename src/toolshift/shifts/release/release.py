@@ -34,7 +34,7 @@ from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, routes
-from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.match import words
 from toolshift.shifts.release.nested import Unsayable
 from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
@@ -157,6 +157,7 @@ class Release:
         """The change of a scene; a rule, as the registry of shifts takes one."""
         shown = scene.tools
         _fit(self, shown)
+        _settled(self, scene)
         own, neutral = self._of_task(scene) if scene.asks else ((), frozenset())
         layer = _layer(self, shown, own, neutral)
         moved = any(
@@ -192,6 +193,22 @@ def _fit(release: Release, shown: Iterable[Tool]) -> None:
         raise NotApplicable(
             f"the scene has other tools than the change is from: {differences}{more}"
         )
+
+
+def _settled(release: Release, task: Task) -> None:
+    """Checks that nothing is open of what a task calls."""
+    answers = release.answers
+    for step in task.calls:
+        for name, arguments in step.true:
+            if answers.renamed.get(name) == UNDECIDED:
+                raise NotApplicable(f"what has become of {name} is open: [renamed] {name} = ...")
+            needed = {p.name for p in release.before.sources[name].tool.params if p.required}
+            for path, new in answers.params.get(name, {}).items():
+                top = path.partition(".")[0].partition("[")[0]
+                if new == UNDECIDED and top in {*arguments, *needed}:
+                    raise NotApplicable(
+                        f"what has become of {path} of {name} is open: [params.{name}] {path} = ..."
+                    )
 
 
 def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:

@@ -15,7 +15,7 @@ from toolshift.core.tool import Param, Tool
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.mapping import EVERY, UNDECIDED, Answers, as_key, decided
 from toolshift.shifts.release.match import (
     POSSIBLE,
     alike_names,
@@ -40,19 +40,43 @@ class Question:
         guess: the likeliest answer.
         likeness: from 0 to 1.
         choices: what else it may be.
+        tools: the old tools that it is of.
     """
 
     path: Path
     guess: str
     likeness: float
     choices: tuple[str, ...]
+    tools: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
         """What to say beside the entry."""
-        if self.path[0] == "given":
-            return "what do users say for it?"
+        if self.path[0] in OF_VALUES:
+            return OF_VALUES[self.path[0]]
+        if not self.guess:
+            return f"one of {', '.join(self.choices[:20])}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
+
+
+def in_words(question: Question) -> str:
+    """A question as a sentence, with the entry of the mapping that answers one of a value."""
+    table, tool, *rest = question.path
+    if table in OF_VALUES:
+        keys = ".".join(as_key(key) for key in question.path[:-1])
+        return f"{OF_VALUES[table]} [{keys}] {as_key(rest[-1])} = ..."
+    if not question.guess:
+        return f"which of {', '.join(question.choices[:20])} is {rest[-1]} now?"
+    return f"has {'.'.join(rest) or tool} become {question.guess}?"
+
+
+OF_VALUES: Mapping[str, str] = {
+    "given": "what do users say for it?",
+    "returned": "what stands there in a result?",
+    "pages": "how many are on a page?",
+    "defaults": "what does the tool of today get where it is left out?",
+}
+"""Tables of values that no reading of two lists says, each with what is asked."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +149,7 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
 def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
     """Settles the mapping between two lists of tools; see `settle`."""
     check_answers(given, before, after)
-    stated = {
-        tool: {name: value for name, value in table.items() if value != UNDECIDED}
-        for tool, table in given.given.items()
-    }
-    given = msgspec.structs.replace(given, given={k: v for k, v in stated.items() if v})
+    given = decided(given)
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     split = proposed_splits(before, after, given)
@@ -185,9 +205,25 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         pages=given.pages,
         merged=given.merged,
         split=given.split,
-        given=given.given,
+        given=_stated(given, before, after, partners),
     )
     return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
+
+
+def _stated(
+    given: Answers, before: Toolbox, after: Toolbox, partners: Iterable[tuple[str, str]]
+) -> dict[str, dict[str, Any]]:
+    """What users state, for each tool that requires it now what they state for all."""
+    tables = {tool: table for tool, table in given.given.items() if tool != EVERY}
+    for name, value in given.given.get(EVERY, {}).items():
+        for old, new in partners:
+            if name in _required(after.sources[new]) - _required(before.sources[old]):
+                tables[new] = {name: value, **tables.get(new, {})}
+    return tables
+
+
+def _required(source: Source) -> set[str]:
+    return {param.name for param in source.tool.params if param.required}
 
 
 def _gone(name: str, olds: Collection[str], kept: Collection[str], to: Mapping[str, str]) -> bool:
@@ -228,10 +264,12 @@ def _settle_pair(
     params, values = tables
     mine, theirs = before.sources[old].tool, after.sources[new].tool
     olds, news = ({p.name: p for p in tool.params} for tool in (mine, theirs))
-    known = given.params.get(old, {})
+    every = {a: b for a, b in given.params.get(EVERY, {}).items() if a not in news}
+    every = {a: b for a, b in every.items() if not b or b in news}
+    known = {**every, **given.params.get(old, {})}
     answers = {name: now for name, now in known.items() if name in olds}
     fixed = given.defaults.get(old, {})
-    free = {name: one for name, one in olds.items() if name not in fixed}
+    free = {name: one for name, one in olds.items() if name not in fixed or name in news}
     moved = draft.match(("params", old), free, news, answers, alike_params)
     params[old] = {**params.get(old, {}), **moved}
     for name, param in olds.items():
@@ -308,11 +346,12 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     merged = {name for one in given.merged.values() for name in one.tools.values()}
     finders = {one.finder for one in given.merged.values() if one.finder}
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
-    olds = {*given.params, *given.defaults, *given.values, *given.split}
+    of_all = {EVERY} & {*given.params, *given.given}
+    olds = {*given.params, *given.defaults, *given.values, *given.split} - of_all
     olds |= {*given.fields, *given.result_values, *given.units}
     olds |= {*given.renamed, *given.removed, *merged}
     news = {*later, *given.added, *given.merged, *split, *finders}
-    news |= {*given.given, *given.returned, *given.pages}
+    news |= {*given.given, *given.returned, *given.pages} - of_all
     for names, box, side in ((olds, before, "old"), (news, after, "new")):
         for name in sorted(names - set(box.sources)):
             raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
@@ -328,6 +367,11 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
 def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
     """Checks that answers speak of parameters that are there, or of what is inside of them."""
     for tool, name in needed:
+        if tool == EVERY:
+            known = {param.name for each in box.tools for param in each.params}
+            if name not in known:
+                raise UsageError(f"the mapping: {unknown('parameter of all tools', name, known)}")
+            continue
         source = box.sources[tool]
         known = {param.name for param in source.tool.params}
         if name and name not in known:
