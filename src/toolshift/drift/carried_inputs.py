@@ -10,7 +10,14 @@ from toolshift.drift.changes import ToolChange
 from toolshift.interop.parts import kinds_of
 from toolshift.interop.schema import fitted, sample, usual
 from toolshift.shifts.release.mapped_tools import Route
-from toolshift.shifts.release.nested import Meeting, Met, form_of, is_left_out, nodes_in
+from toolshift.shifts.release.nested import (
+    Meeting,
+    Met,
+    form_of,
+    is_left_out,
+    nodes_in,
+    words_of,
+)
 from toolshift.shifts.release.release import Release
 
 Carriage = Literal["carried", "asked", "said"]
@@ -50,12 +57,58 @@ def _met(release: Release, old: str, new: str) -> dict[str, list[Met]]:
 
 
 def optional(release: Release, change: ToolChange) -> Judgement:
-    """A parameter that may be said now: carried where it asks for pages, which are really cut."""
+    """A parameter that may be said now: calls without it are carried; pages are really cut."""
     route = route_of(release, change)
-    style = route.pages.after if route is not None and route.pages is not None else None
-    if style is not None and change.where in (style.param.name, style.size_param):
+    if route is None:
+        return "said", "its calls are led to no tool of today"
+    if change.where in paging(route):
         return "carried", ""
-    return "said", "the tool behind it does not know it: it is taken, and has no effect"
+    if route.reads:
+        return "carried", f"{BEYOND} has no effect: the tool of today does not know it"
+    return "carried", f"{BEYOND} cannot be done here: the tool of today does not know it"
+
+
+def paging(route: Route) -> frozenset[str]:
+    """The parameters of the new tool that ask for a page of a list."""
+    style = route.pages.after if route.pages is not None else None
+    return frozenset((style.param.name, style.size_param)) if style is not None else frozenset()
+
+
+BEYOND = "a call that says it"
+"""How notes speak of what can be said now and could not be said before."""
+
+
+def loosened(release: Release, change: ToolChange) -> Judgement:
+    """More may be said now: what could be said is carried, and what the tool of today does not
+    take cannot be done.
+    """
+    if route_of(release, change) is None:
+        return "said", "its calls are led to no tool of today"
+    if change.where and change.where not in _met(release, change.old, change.new):
+        return "said", "it is inside of an argument that has another form, and is not carried"
+    if not change.where:
+        return "carried", "arguments that neither list declares have no effect"
+    return "carried", "a call that says more than the tool of today takes cannot be done here"
+
+
+def defaulted(release: Release, change: ToolChange) -> Judgement:
+    """Another default: the tool of today is told it where a call leaves the parameter out."""
+    route = route_of(release, change)
+    if route is None:
+        return "said", "its calls are led to no tool of today"
+    found = _met(release, change.old, change.new).get(change.where, ())
+    if "." in change.where or "[" in change.where:
+        return "said", "it is inside of an argument: the tool of today keeps its own default"
+    if change.kind == "default_removed":
+        known = release.answers.defaults.get(change.old, {})
+        if change.where in known:
+            return "carried", ""
+        return "asked", "what does the tool of today get where it is left out?"
+    if route.usual.get(change.where) is not None:
+        return "carried", ""
+    if found and not any(True for one in found for _ in fitted(change.after, one.old)):
+        return "said", f"the tool of today cannot take {as_said(change.after)[:60]}"
+    return "said", "the tool of today takes what it does by itself: it may write, and names none"
 
 
 def required(release: Release, change: ToolChange) -> Judgement:
@@ -110,15 +163,13 @@ def widened(release: Release, change: ToolChange) -> Judgement:
         and is_left_out(None, one.old, one.required)
         for one in found
     )
-    if only_null:
-        return "carried", ""
-    return "said", "the tool behind it takes the types of today only"
+    return ("carried", "") if only_null else loosened(release, change)
 
 
 def valued(release: Release, change: ToolChange) -> Judgement:
     """Another type, or other choices: carried where the tool behind takes what is said now."""
+    words = release.answers.values.get(change.old, {}).get(change.where, {})
     if change.kind == "choice_replaced":
-        words = release.answers.values.get(change.old, {}).get(change.where, {})
         lost = [one for one in change.before if not words.get(str(one))]
         if lost:
             return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
@@ -126,6 +177,8 @@ def valued(release: Release, change: ToolChange) -> Judgement:
     found = _met(release, change.old, change.new).get(change.where)
     if not found:
         return "said", "it is inside of an argument that has another form, and is not carried"
+    if words and all(words.get(one) for each in found for one in words_of(each.old, each.new)[0]):
+        return loosened(release, change)
     for one in found:
         example = sample(one.new)
         if not _taken(release, change, one, example):

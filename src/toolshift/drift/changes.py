@@ -51,6 +51,7 @@ KINDS: Mapping[str, str] = {
     "tool_merged": "a tool is one choice of a new tool",
     "tool_split": "a tool became several, by what one of its parameters said",
     "tool_dispatched": "a tool is called through another, by its name",
+    "tool_superseded": "a tool is deprecated, and its successor stands beside it",
     "parameter_added": "an optional parameter that was not there",
     "required_parameter_added": "a required parameter that was not there",
     "parameter_removed": "a parameter is gone",
@@ -210,6 +211,8 @@ def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolCha
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)
     for old, new in pairs_of(answers, before, after):
+        if answers.beside.get(new) == old:
+            continue
         if old in several:
             yield from _of_several(answers, before.sources[old], after.sources[new])
             continue
@@ -262,6 +265,10 @@ def _rearranged(found: Judged) -> Iterator[ToolChange]:
     answers = found.answers
     for one in found.hypotheses.values():
         sure = one.standing == "certain"
+        if one.kind == "tool_superseded":
+            why = one.evidence
+            yield ToolChange(one.kind, one.old, one.new, "harmless", sure=sure, evidence=why)
+            continue
         if one.kind == "tool_split":
             mapping = answers.split[one.old]
             sides: tuple[str | None, str | None] = (mapping.tools[one.new], None)

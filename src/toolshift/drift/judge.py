@@ -30,7 +30,8 @@ from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import units_in
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, Several
-from toolshift.shifts.release.match import alike_texts, alike_tools, said_effect, weights_of
+from toolshift.shifts.release.match import alike_texts, alike_tools, weights_of
+from toolshift.shifts.release.merge import reads
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
 
 Standing = Literal["certain", "likely", "question"]
@@ -46,7 +47,7 @@ class Hypothesis(msgspec.Struct, frozen=True):
     """One reading of what became what.
 
     Attributes:
-        kind: tool_renamed, tool_merged, tool_split or tool_dispatched.
+        kind: tool_renamed, tool_merged, tool_split, tool_dispatched or tool_superseded.
         old: the tool as it was called.
         new: the tool that it is now.
         standing: how sure that is; see the module.
@@ -172,11 +173,6 @@ def settled_likely(before: Side, after: Side, given: Answers | None = None) -> S
     return Settled(found.answers, found.questions, found.likely)
 
 
-def reads(source: Source) -> bool:
-    """Whether a tool is known to read: by its hint, else by its verbs, all of them of reading."""
-    return said_effect(source)[0] == "read"
-
-
 def _may_stand(was: Source, now: Source) -> bool:
     """Whether a tool may be proposed for another one."""
     return reads(now) or not reads(was)
@@ -211,14 +207,12 @@ def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: To
         return False
     if one.likeness >= CLOSE_PARAMS:
         return True
-    moved = answers.params.get(tool, {})
-    gone = [n for n, p in olds.items() if p.required and n not in news and n not in moved]
-    came = [n for n, p in news.items() if p.required and n not in olds]
-    came = [n for n in came if n not in moved.values()]
     if mine is None or theirs is None:
         return False
+    gone = [name for name, param in olds.items() if param.required and name not in news]
+    came = [name for name, param in news.items() if param.required and name not in olds]
     alike = mine.schema.get("type") == theirs.schema.get("type")
-    return alike and {*gone, path} == {path} and {*came, one.guess} == {one.guess}
+    return alike and gone == [path] and came == [one.guess]
 
 
 def _units(name: str, param: Param | None) -> Mapping[str, str]:
@@ -267,6 +261,10 @@ def _several(answers: Answers, given: Answers) -> list[Hypothesis]:
         standing = "certain" if old in given.split else "likely"
         for new, value in one.tools.items():
             found.append(Hypothesis("tool_split", old, new, standing, _choice(one, value)))
+    for new, old in answers.beside.items():
+        standing = "certain" if new in given.beside else "likely"
+        why = f"{old} says that it is deprecated, and names {new}"
+        found.append(Hypothesis("tool_superseded", old, new, standing, why))
     return found
 
 

@@ -14,7 +14,12 @@ from typing import Any
 
 import msgspec
 
-from toolshift.drift.carried_inputs import new_path, no_longer_required, required
+from toolshift.drift.carried_inputs import (
+    defaulted,
+    new_path,
+    no_longer_required,
+    required,
+)
 from toolshift.drift.changes import ToolChange
 from toolshift.interop.parts import kinds_of
 from toolshift.shifts.release.mapping import EVERY, UNDECIDED, Answers
@@ -88,7 +93,9 @@ def _of_values(
         elif _may_be_left_out(release, change):
             path = ("defaults", change.old, change.where)
         if path:
-            found.setdefault(path, Question(path, "", 0.0, (), (change.old,)))
+            was = change.before if change.kind == "default_removed" else None
+            guess = "" if was is None else msgspec.json.encode(was).decode()
+            found.setdefault(path, Question(path, guess, 0.0, (), (change.old,)))
     yield from found.values()
     yield from _of_results(release, read)
 
@@ -114,7 +121,9 @@ def _wants(release: Release, change: ToolChange, read: Sequence[Question]) -> bo
 
 
 def _may_be_left_out(release: Release, change: ToolChange) -> bool:
-    """Whether a parameter may be left out now which the tool of today wants."""
+    """Whether a parameter may be left out now, and nothing says what is taken then."""
+    if change.kind == "default_removed":
+        return defaulted(release, change)[0] == "asked"
     optional = change.kind == "parameter_optional"
     return optional and no_longer_required(release, change)[0] == "asked"
 

@@ -26,9 +26,12 @@ from toolshift.core.intake import Intake
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.carried_inputs import (
     Carriage,
+    defaulted,
+    loosened,
     new_path,
     no_longer_required,
     optional,
+    paging,
     renamed,
     required,
     route_of,
@@ -288,8 +291,10 @@ class _Judge:
             paths = [("renamed", change.old)]
         elif change.kind in ("required_parameter_added", "parameter_required"):
             paths = [("given", change.new, new_path(self.release, change))]
-        elif change.kind == "parameter_optional":
+        elif change.kind in ("parameter_optional", "default_removed"):
             paths = [("defaults", change.old, change.where)]
+        elif change.kind == "parameter_added" and _pages_by(self.release, change):
+            paths = [("pages", change.new, "size")]
         if change.kind.startswith("parameter_") and change.where:
             paths.append(("params", change.old, change.where))
         for path in paths:
@@ -317,6 +322,12 @@ class _Judge:
             and change.old in question.tools
             and (name, lead) == (question.guess, of[1].rpartition(".")[0])
         )
+
+
+def _pages_by(release: Release, change: ToolChange) -> bool:
+    """Whether a parameter is one that asks for a page."""
+    route = route_of(release, change)
+    return route is not None and change.where in paging(route)
 
 
 _OF_CHOICES = ("choice", "type_")
@@ -354,6 +365,30 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     return "carried", f"gone: {', '.join(form.dropped)}" if form.dropped else ""
 
 
+def of_clients(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    """What a server says beside a tool: carried where it is for clients alone.
+
+    So are examples and titles inside of a schema, and the order of choices: they are shown as they
+    are, and no call is refused for them.
+    """
+    keys = {*_keys(change.before), *_keys(change.after)}
+    modes = [side.get("execution") or {} for side in (change.before, change.after) if side]
+    needs = any(isinstance(m, Mapping) and m.get("taskSupport") == "required" for m in modes)
+    if keys and keys <= _OF_CLIENTS and not needs:
+        return "carried", ""
+    return "said", _WHY_NOT["other_changed"]
+
+
+def _keys(side: Any) -> Iterable[str]:
+    return side.keys() if isinstance(side, Mapping) else ()
+
+
+_OF_CLIENTS = frozenset(("_meta", "icons", "execution", "inputSchema"))
+"""Keys of a tool that say nothing of its calls, by the Model Context Protocol: notes and pictures
+for clients, whether a call may be made as a task, and what `drift.changes` puts there of schemas
+that ask the same."""
+
+
 _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "tool_added": _nothing_behind,
     "parameter_added": optional,
@@ -366,10 +401,18 @@ _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "choices_introduced": valued,
     "parameter_optional": no_longer_required,
     "type_widened": widened,
+    "choice_added": loosened,
+    "choices_lifted": loosened,
+    "limit_loosened": loosened,
+    "default_added": defaulted,
+    "default_removed": defaulted,
+    "default_changed": defaulted,
+    "other_changed": of_clients,
     "tool_renamed": _routed,
     "tool_merged": _routed,
     "tool_split": _routed,
     "tool_dispatched": _routed,
+    "tool_superseded": _routed,
 }
 """Changes that are carried on a condition."""
 _SHOWN = frozenset(
@@ -382,12 +425,6 @@ _SHOWN = frozenset(
 )  # fmt: skip
 """Changes that are carried whole by what an agent is shown and by what its calls are held to."""
 _WHY_NOT = {
-    "default_added": "the tool behind it keeps the default of today",
-    "default_removed": "the tool behind it keeps the default of today",
-    "default_changed": "the tool behind it keeps the default of today",
-    "choice_added": "the tool behind it takes the choices of today only",
-    "choices_lifted": "the tool behind it takes the choices of today only",
-    "limit_loosened": "the tool behind it has the limit of today",
     "schema_changed": "read it: what it does to calls is not known",
     "other_changed": "read it: what it does to calls is not known",
 }

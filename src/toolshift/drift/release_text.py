@@ -47,7 +47,7 @@ def ends_in_words(row: Row, outcomes: dict[str, Outcome]) -> str:
 
 def question_in_words(question: Mapping[str, Any]) -> str:
     """What is asked, with the likeliest answer where there is one."""
-    if not question["likeliest"]:
+    if not question["likeness"]:
         return f"{question['of']}: {question['asked']}"
     return (
         f"{question['of']}: perhaps {question['likeliest']} (likeness {question['likeness']:.2f})"

@@ -44,6 +44,9 @@
     by = "action"                                       # which say by their names what this
     tools = {create_item = "create"}                    # parameter of it said: new = value
 
+    [beside]                                            # a new tool, and the old one that it
+    get_order = "find_order"                            # stands for, which is still there
+
     [given.find_orders]                                 # by the new tool: what users state for
     connection = "c-1"                                  # a parameter that no task speaks of
 
@@ -105,6 +108,7 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     pages: dict[str, dict[str, int | str]] = {}
     merged: dict[str, Several] = {}
     split: dict[str, Several] = {}
+    beside: dict[str, str] = {}
     given: dict[str, dict[str, Any]] = {}
 
 

@@ -95,6 +95,7 @@ class Release:
     def surface(self) -> Surface:
         """How errors of the old tools speak of the new ones."""
         one = {name: routes[0] for name, routes in self.routes.items() if len(routes) == 1}
+        one = {name: route for name, route in one.items() if name not in self.answers.beside}
         names = {route.old: name for name, route in one.items() if route.old != name}
         params = {
             route.old: {a: b for a, b in route.params.items() if a != b} for route in one.values()
@@ -380,8 +381,10 @@ class Carried:
         except Unsayable as reason:
             return error("not_available", f"{name} cannot be done here: {reason}.", provoked=True)
         old_arguments = _told_back(release, route, old_arguments)
+        unsaid = route.by_default(arguments, release.before.sources[route.old])
         try:
-            return _outward(*_called(release, route, old_arguments, below), route, arguments)
+            found = _with_defaults(release, route, old_arguments, unsaid, below)
+            return _outward(*found, route, arguments)
         except WrongPage as reason:
             return error("invalid_arguments", f"{name}: {reason}.")
         except Unfit as reason:
@@ -449,6 +452,28 @@ def _told_back(release: Release, route: Route, arguments: dict[str, Any]) -> dic
         return value
 
     return {name: told(name, value) for name, value in arguments.items()}
+
+
+def _with_defaults(
+    release: Release,
+    route: Route,
+    arguments: dict[str, Any],
+    unsaid: frozenset[str],
+    below: Below,
+) -> tuple[Result, Any]:
+    """The result of the old tool where it is told what the new one takes by default.
+
+    A tool that reads is asked as it was before, too: that is the call which tasks of today expect.
+    Where recordings do not have the other one, its result stands.
+    """
+    if not unsaid:
+        return _called(release, route, arguments, below)
+    plain = {name: value for name, value in arguments.items() if name not in unsaid}
+    before = _called(release, route, plain, below) if route.reads else None
+    result = _called(release, route, arguments, below)
+    if not result[0].unrecorded:
+        return result
+    return before or _called(release, route, plain, below)
 
 
 def _called(

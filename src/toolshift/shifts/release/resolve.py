@@ -25,8 +25,8 @@ from toolshift.shifts.release.match import (
     pair,
     weights_of,
 )
-from toolshift.shifts.release.merge import proposed_merges, proposed_splits
-from toolshift.shifts.release.nested import Meeting, form_of, nodes_in
+from toolshift.shifts.release.merge import proposed_merges, proposed_splits, proposed_successors
+from toolshift.shifts.release.nested import FLAG, Meeting, form_of, nodes_in, words_of
 
 Path = tuple[str, ...]
 
@@ -53,7 +53,7 @@ class Question:
     def note(self) -> str:
         """What to say beside the entry."""
         if self.path[0] in OF_VALUES:
-            return OF_VALUES[self.path[0]]
+            return OF_VALUES[self.path[0]] + (f" perhaps {self.guess}" if self.guess else "")
         if not self.guess:
             return f"one of {', '.join(self.choices[:20])}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
@@ -134,11 +134,40 @@ class _Draft:
             (self.guessed if self.accept else self.questions).append(question)
         return decided
 
+    def words(
+        self,
+        path: Path,
+        was: Mapping[str, Any],
+        now: Mapping[str, Any],
+        given: Mapping[str, str],
+        alike: Callable[[Any, Any], float],
+    ) -> dict[str, str]:
+        """What became of the words of a value; of a boolean beside choices, each is asked."""
+        if (was == FLAG) == (now == FLAG):
+            return self.match(path, was, now, given, alike)
+        found = {old: new for old, new in given.items() if new != UNDECIDED}
+        for word in was:
+            plain = next((one for one in now if _means_the_same(word, one)), "")
+            if plain:
+                found.setdefault(word, plain)
+            elif word not in found:
+                asked = self.guessed if self.accept else self.questions
+                asked.append(Question((*path, word), "", 0.0, tuple(now)))
+        return found
+
     def ask(self, path: Path, guess: str, likeness: float, choices: tuple[str, ...]) -> str:
         """Asks for one entry; returns what stands there until it is answered."""
         question = Question(path, guess, likeness, choices)
         (self.guessed if self.accept else self.questions).append(question)
         return guess if self.accept else UNDECIDED
+
+
+_SWITCH = ({"true", "yes", "on", "enabled"}, {"false", "no", "off", "disabled"})
+"""The words of a switch, which leave no doubt."""
+
+
+def _means_the_same(one: str, other: str) -> bool:
+    return any({one.lower(), other.lower()} <= words for words in _SWITCH)
 
 
 def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settled:
@@ -154,12 +183,15 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     split = proposed_splits(before, after, given)
     given = msgspec.structs.replace(given, split={**given.split, **split})
+    beside = proposed_successors(before, after, given)
+    given = msgspec.structs.replace(given, beside={**given.beside, **beside})
     draft = _Draft(accept)
     several = {name for one in given.merged.values() for name in one.tools.values()}
     spent = {name for one in given.split.values() for name in one.tools}
     olds = _without(before.tools, {*given.removed, *several, *given.split})
     finders = {one.finder for one in given.merged.values() if one.finder}
-    news = _without(after.tools, {*given.added, *given.merged, *spent, *finders})
+    taken = {*given.added, *given.merged, *given.beside, *spent, *finders}
+    news = _without(after.tools, taken)
     weights = weights_of([*before.sources, *after.sources])
     renamed = draft.match(
         ("renamed",),
@@ -181,6 +213,8 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
             continue
         _settle_pair(draft, given, before, after, one, other, (params, values))
     for one, other in partners:
+        if given.beside.get(other) == one:
+            continue  # its results are told by what the tool that is still there returns
         check_results(given, before.sources[one], after.sources[other])
         settle_results(draft, given, before.sources[one], after.sources[other], results, known)
     fields, result_values, units = results
@@ -205,6 +239,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         pages=given.pages,
         merged=given.merged,
         split=given.split,
+        beside=given.beside,
         given=_stated(given, before, after, partners),
     )
     return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
@@ -241,6 +276,7 @@ def pairs_of(answers: Answers, before: Toolbox, after: Toolbox) -> list[tuple[st
     several += [(old, new) for old, one in answers.split.items() for new in one.tools]
     settled = {name for pair in several for name in pair} | {*answers.removed, *answers.added}
     settled |= {one.finder for one in answers.merged.values()}
+    besides = [(old, new) for new, old in answers.beside.items()]
     moved = {a: b for a, b in answers.renamed.items() if b not in ("", UNDECIDED)}
     taken = set(moved.values())
     same = [
@@ -248,7 +284,7 @@ def pairs_of(answers: Answers, before: Toolbox, after: Toolbox) -> list[tuple[st
         for name in before.sources
         if name in after.sources and name not in settled | taken and name not in answers.renamed
     ]
-    return [*same, *moved.items(), *several]
+    return [*same, *moved.items(), *several, *besides]
 
 
 def _settle_pair(
@@ -270,16 +306,19 @@ def _settle_pair(
     answers = {name: now for name, now in known.items() if name in olds}
     fixed = given.defaults.get(old, {})
     free = {name: one for name, one in olds.items() if name not in fixed or name in news}
-    moved = draft.match(("params", old), free, news, answers, alike_params)
+    likeness = _flags_too(
+        [p for n, p in free.items() if n not in news], [p for n, p in news.items() if n not in olds]
+    )
+    moved = draft.match(("params", old), free, news, answers, likeness)
     params[old] = {**params.get(old, {}), **moved}
     for name, param in olds.items():
         partner = news.get(moved.get(name, name))
         if partner is None:
             continue
-        was, now = _choices(param.schema), _choices(partner.schema)
+        was, now = words_of(param.schema, partner.schema)
         answers = given.values.get(old, {}).get(name, {})
         if (was and now) or answers:
-            choice = draft.match(("values", old, name), was, now, answers, alike_names)
+            choice = draft.words(("values", old, name), was, now, answers, alike_names)
             if choice:
                 values.setdefault(old, {})[name] = choice
     _settle_inside(draft, given, before.sources[old], after.sources[new], params, values)
@@ -318,7 +357,7 @@ def _settle_inside(
     ) -> dict[str, str]:
         if path in own:
             return {**values.get(old, {}).get(path, {})}
-        choice = draft.match(("values", old, path), was, now, tables.get(path, {}), alike)
+        choice = draft.words(("values", old, path), was, now, tables.get(path, {}), alike)
         if choice:
             values.setdefault(old, {})[path] = choice
         return choice
@@ -332,12 +371,17 @@ def _settle_inside(
     params[old] |= found
 
 
-def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
-    """The choices of a parameter, where they are words."""
-    choices = schema.get("enum")
-    if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
-        return {}
-    return {one: one for one in choices}
+def _flags_too(gone: Iterable[Param], come: Iterable[Param]) -> Callable[[Param, Param], float]:
+    """The likeness of parameters, by which the one boolean that is gone is asked beside the one
+    parameter with choices that has come, and the reverse: their types tell nothing.
+    """
+    pairs = [(a, b) for a in gone for b in come if FLAG in words_of(a.schema, b.schema)]
+    lone = pairs if len(pairs) == 1 else []
+
+    def alike(one: Param, other: Param) -> float:
+        return max(alike_params(one, other), POSSIBLE if (one, other) in lone else 0.0)
+
+    return alike
 
 
 def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
@@ -349,8 +393,8 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     of_all = {EVERY} & {*given.params, *given.given}
     olds = {*given.params, *given.defaults, *given.values, *given.split} - of_all
     olds |= {*given.fields, *given.result_values, *given.units}
-    olds |= {*given.renamed, *given.removed, *merged}
-    news = {*later, *given.added, *given.merged, *split, *finders}
+    olds |= {*given.renamed, *given.removed, *merged, *given.beside.values()}
+    news = {*later, *given.added, *given.merged, *given.beside, *split, *finders}
     news |= {*given.given, *given.returned, *given.pages} - of_all
     for names, box, side in ((olds, before, "old"), (news, after, "new")):
         for name in sorted(names - set(box.sources)):
