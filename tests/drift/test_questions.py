@@ -221,3 +221,23 @@ def test_what_is_only_a_question_of_a_tool_or_parameter_is_not_taken(case: str) 
     if path.startswith(("renamed", "params")):
         assert not settled.answers.renamed
         assert not settled.answers.params
+
+
+@pytest.mark.parametrize(
+    ("successor", "carried"), [("fetch_label", True), ("purge_label", False), ("etikett_x", False)]
+)
+def test_a_successor_stands_beside_a_deprecated_tool_and_never_writes_for_a_read(
+    successor: str, carried: bool
+) -> None:
+    old = tool("get_label", "label")
+    now = {**old, "description": f"Deprecated, use {successor}."}
+    settling = read([old], [now, tool(successor, "label")])
+    assert ("tool_superseded" in rows(settling)) == carried
+    assert settling.shift.mapping.beside == ({successor: "get_label"} if carried else {})
+    assert rows(settling).get("tool_added", set()) == (set() if carried else {"said"})
+
+
+def test_a_tool_that_only_names_another_is_not_deprecated() -> None:
+    old = tool("get_label", "label")
+    now = {**old, "description": "See also fetch_label."}
+    assert "tool_superseded" not in rows(read([old], [now, tool("fetch_label", "label")]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
+from toolshift.core.canonical import same
 from toolshift.core.user import as_said
 from toolshift.drift.changes import ToolChange
 from toolshift.interop.parts import kinds_of
@@ -13,6 +14,7 @@ from toolshift.shifts.release.mapped_tools import Route
 from toolshift.shifts.release.nested import (
     Meeting,
     Met,
+    Unsayable,
     form_of,
     is_left_out,
     nodes_in,
@@ -63,19 +65,16 @@ def optional(release: Release, change: ToolChange) -> Judgement:
         return "said", "its calls are led to no tool of today"
     if change.where in paging(route):
         return "carried", ""
+    unknown = "the tool of today does not know it: "
     if route.reads:
-        return "carried", f"{BEYOND} has no effect: the tool of today does not know it"
-    return "carried", f"{BEYOND} cannot be done here: the tool of today does not know it"
+        return "carried", f"{unknown}it has no effect"
+    return "carried", f"{unknown}it has no effect where that tool only reads, else it is refused"
 
 
 def paging(route: Route) -> frozenset[str]:
     """The parameters of the new tool that ask for a page of a list."""
     style = route.pages.after if route.pages is not None else None
     return frozenset((style.param.name, style.size_param)) if style is not None else frozenset()
-
-
-BEYOND = "a call that says it"
-"""How notes speak of what can be said now and could not be said before."""
 
 
 def loosened(release: Release, change: ToolChange) -> Judgement:
@@ -96,7 +95,6 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
     route = route_of(release, change)
     if route is None:
         return "said", "its calls are led to no tool of today"
-    found = _met(release, change.old, change.new).get(change.where, ())
     if "." in change.where or "[" in change.where:
         return "said", "it is inside of an argument: the tool of today keeps its own default"
     if change.kind == "default_removed":
@@ -104,10 +102,15 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
         if change.where in known:
             return "carried", ""
         return "asked", "what does the tool of today get where it is left out?"
-    if route.usual.get(change.where) is not None:
+    if change.where in route.usual:
         return "carried", ""
-    if found and not any(True for one in found for _ in fitted(change.after, one.old)):
+    olds = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
+    try:
+        told = route.told(change.where, change.after, olds[change.where])
+    except (Unsayable, KeyError):
         return "said", f"the tool of today cannot take {as_said(change.after)[:60]}"
+    if same(told, olds[change.where].get("default")):
+        return "carried", ""
     return "said", "the tool of today takes what it does by itself: it may write, and names none"
 
 

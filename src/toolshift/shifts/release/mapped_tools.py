@@ -128,6 +128,11 @@ class Route:
             and not is_left_out(arguments[new], known[old].schema, known[old].required)
         ]
 
+    def reading(self) -> Route:
+        """The same for an old tool that is known to read."""
+        told = {name: replace(how, reads=True) for name, how in self.restated.items()}
+        return replace(self, reads=True, restated=told)
+
     def by_default(self, arguments: Mapping[str, Any], before: Source) -> frozenset[str]:
         """The options that the old tool is told though a call of the new one leaves them out."""
         if self.inside:

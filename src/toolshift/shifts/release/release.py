@@ -288,7 +288,11 @@ def _layer(
     for name in release.after.sources:
         tool = olds[name] if release.unchanged(name) else _tool(release, name, olds, values)
         spare = frozenset(param for of, param in neutral if of == name)
-        added.append((tool, Carried(release, name, spare)))
+        routes = tuple(
+            route.reading() if olds[route.old].effect == "read" else route
+            for route in release.routes[name]
+        )
+        added.append((tool, Carried(release, name, routes, spare)))
     return Released(frozenset(release.before.sources), tuple(added))
 
 
@@ -338,6 +342,12 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
         inside=facts.get(route.inside, ""),
         only={mine[split.by]: route.fixed[split.by]} if split else {},
         restated={mine[name]: how.outward for name, how in route.restated.items()},
+        otherwise={
+            mine[param.name]: default
+            for param in old.params
+            if param.name in route.usual
+            and (default := param.schema.get("default")) is not None
+        },
     )
 
 
@@ -348,12 +358,14 @@ class Carried:
     Attributes:
         release: the change.
         name: of the new tool.
+        routes: how old tools carry its calls, with what the scene knows of them.
         neutral: parameters that the old tool takes as options and that the task leaves out. The
             value that the mapping or the schema names for one says the same as leaving it out.
     """
 
     release: Release
     name: str
+    routes: tuple[Route, ...]
     neutral: frozenset[str] = frozenset()
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
@@ -372,7 +384,7 @@ class Carried:
             for key, value in arguments.items()
             if key not in self.neutral or not is_neutral(release, name, key, value)
         }
-        route = next((r for r in release.routes[name] if _taken(r, arguments)), None)
+        route = next((r for r in self.routes if _taken(r, arguments)), None)
         if route is None:
             why = "the tools behind this interface are those from before the change"
             return error("not_available", f"{name} is not available here: {why}.", provoked=True)
