@@ -8,7 +8,7 @@ from typing import Any, Literal
 from toolshift.core.canonical import same
 from toolshift.core.user import as_said
 from toolshift.drift.changes import ToolChange
-from toolshift.interop.parts import kinds_of
+from toolshift.interop.parts import kinds_of, members_of
 from toolshift.interop.schema import fitted, sample, usual
 from toolshift.shifts.release.mapped_tools import Route
 from toolshift.shifts.release.nested import (
@@ -141,6 +141,24 @@ def renamed(release: Release, change: ToolChange) -> Judgement:
     if change.where in _met(release, change.old, change.new) or names.get(change.where):
         return "carried", ""
     return "said", "nothing tells what it has become: calls with it fail"
+
+
+def removed(release: Release, change: ToolChange) -> Judgement:
+    """A parameter that is gone: where the tool of today wants it, it is asked what that gets."""
+    lead, _, name = change.where.rpartition(".")
+    source = release.before.sources[change.old]
+    if not lead:
+        wanted = any(p.name == name and p.required for p in source.tool.params)
+    else:
+        whole = dict(nodes_in(form_of(source))).get(lead, {})
+        known = members_of(whole).get(name)
+        goes_on = lead in _met(release, change.old, change.new)
+        wanted = goes_on and known is not None and known.required
+    if not wanted or change.where in release.answers.defaults.get(change.old, {}):
+        return "carried", ""
+    if route_of(release, change) is None:
+        return "said", "its calls are led to no tool of today"
+    return "asked", "what does the tool of today get where it is left out?"
 
 
 def no_longer_required(release: Release, change: ToolChange) -> Judgement:

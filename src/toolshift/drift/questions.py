@@ -18,6 +18,7 @@ from toolshift.drift.carried_inputs import (
     defaulted,
     new_path,
     no_longer_required,
+    removed,
     required,
 )
 from toolshift.drift.changes import ToolChange
@@ -90,7 +91,7 @@ def _of_values(
         path: tuple[str, ...] = ()
         if _wants(release, change, read):
             path = ("given", change.new, new_path(release, change))
-        elif _may_be_left_out(release, change):
+        elif _may_be_left_out(release, change, read):
             path = ("defaults", change.old, change.where)
         if path:
             was = change.before if change.kind == "default_removed" else None
@@ -120,12 +121,20 @@ def _wants(release: Release, change: ToolChange, read: Sequence[Question]) -> bo
     return required(release, change)[0] == "asked"
 
 
-def _may_be_left_out(release: Release, change: ToolChange) -> bool:
+def _may_be_left_out(release: Release, change: ToolChange, read: Sequence[Question]) -> bool:
     """Whether a parameter may be left out now, and nothing says what is taken then."""
-    if change.kind == "default_removed":
-        return defaulted(release, change)[0] == "asked"
-    optional = change.kind == "parameter_optional"
-    return optional and no_longer_required(release, change)[0] == "asked"
+    check = _LEFT_OUT.get(change.kind)
+    if check is None or any(covers(q, ("params", change.old, change.where)) for q in read):
+        return False
+    return check(release, change)[0] == "asked"
+
+
+_LEFT_OUT = {
+    "default_removed": defaulted,
+    "parameter_optional": no_longer_required,
+    "parameter_removed": removed,
+}
+"""What may be left out now, or has to be."""
 
 
 def _may_be(change: ToolChange, read: Sequence[Question]) -> bool:
@@ -168,10 +177,11 @@ def _key(question: Question, release: Release) -> tuple[Any, ...]:
     table, tool, *rest = question.path
     if table == "params" and len(rest) == 1 and _is_plain(rest[0]):
         return table, rest[0], question.guess
-    if table == "given" and _is_plain(rest[0]):
-        params = release.after.sources[tool].tool.params
+    if table in ("given", "defaults") and _is_plain(rest[0]):
+        side = release.after if table == "given" else release.before
+        params = side.sources[tool].tool.params
         kinds = next((kinds_of(p.schema) for p in params if p.name == rest[0]), None)
-        return table, rest[0], kinds
+        return table, rest[0], kinds, question.guess
     return question.path
 
 

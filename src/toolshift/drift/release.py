@@ -32,6 +32,7 @@ from toolshift.drift.carried_inputs import (
     no_longer_required,
     optional,
     paging,
+    removed,
     renamed,
     required,
     route_of,
@@ -291,12 +292,12 @@ class _Judge:
             paths = [("renamed", change.old)]
         elif change.kind in ("required_parameter_added", "parameter_required"):
             paths = [("given", change.new, new_path(self.release, change))]
-        elif change.kind in ("parameter_optional", "default_removed"):
+        elif change.kind in ("parameter_optional", "parameter_removed", "default_removed"):
             paths = [("defaults", change.old, change.where)]
         elif change.kind == "parameter_added" and _pages_by(self.release, change):
             paths = [("pages", change.new, "size")]
         if change.kind.startswith("parameter_") and change.where:
-            paths.append(("params", change.old, change.where))
+            paths.insert(0, ("params", change.old, change.where))
         for path in paths:
             question, too_many = self.asked.of(path)
             if question is not None:
@@ -400,6 +401,7 @@ _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "choice_replaced": valued,
     "choices_introduced": valued,
     "parameter_optional": no_longer_required,
+    "parameter_removed": removed,
     "type_widened": widened,
     "choice_added": loosened,
     "choices_lifted": loosened,
@@ -417,7 +419,7 @@ _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
 """Changes that are carried on a condition."""
 _SHOWN = frozenset(
     (
-        "tool_removed", "parameter_removed", "choice_removed", "limit_tightened",
+        "tool_removed", "choice_removed", "limit_tightened",
         "description_small", "description_reworded", "description_rewritten", "description_added",
         "description_removed", "annotations_added", "annotations_changed", "annotations_removed",
         "title_changed",

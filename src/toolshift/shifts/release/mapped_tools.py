@@ -233,6 +233,7 @@ def _route(
         )
         for mine, theirs in (params.items() if changed else ())
     }
+    wanted = _wanted_at_times(after.inputs) | answers.given.get(after.tool.name, {}).keys()
     known_to_read = reads(before)
     heard = {*params.values(), inside}
     if pages is not None and pages.after is not None:
@@ -246,15 +247,43 @@ def _route(
         usual=_left_out(free, news, params, answers.defaults.get(old, {}), restated, known_to_read),
         reads=known_to_read,
         added={
-            p.name: p.schema
-            for p in news.values()
-            if not p.required and p.name not in heard and not inside
+            p.name: p.schema for p in news.values() if p.name not in heard | wanted and not inside
         },
         fixed=fixed,
         form=form_of(answers, before, after, pages.filled if pages else frozenset()),
         pages=pages,
         missing=missing,
     )
+
+
+def _wanted_at_times(schema: Any) -> frozenset[str]:
+    """The arguments that a schema requires, always or together with others."""
+    if isinstance(schema, list):
+        return frozenset().union(*map(_wanted_at_times, schema))
+    if not isinstance(schema, Mapping):
+        return frozenset()
+    dependent = schema.get("dependentRequired")
+    listed = [
+        schema.get("required"),
+        *(dependent.values() if isinstance(dependent, Mapping) else ()),
+    ]
+    own = {name for one in listed if isinstance(one, list) for name in one if isinstance(name, str)}
+    inner = (value for key, value in schema.items() if key in _CONDITIONS)
+    parts = ([*one.values(), one] if isinstance(one, Mapping) else one for one in inner)
+    return frozenset(own).union(*map(_wanted_at_times, parts))
+
+
+_CONDITIONS = (
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "then",
+    "else",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+)
+"""Keywords under which arguments as a whole may be told to hold more."""
 
 
 def _left_out(

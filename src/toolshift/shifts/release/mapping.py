@@ -51,7 +51,7 @@
     connection = "c-1"                                  # a parameter that no task speaks of
 
     [given."*"]                                         # "*": of every tool of which it is asked;
-    connection = "c-1"                                  # of `params` and `given`
+    connection = "c-1"                                  # of `params`, `given` and `defaults`
 
 Whatever is left out is inferred.
 """

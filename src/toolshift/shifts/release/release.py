@@ -345,8 +345,7 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
         otherwise={
             mine[param.name]: default
             for param in old.params
-            if param.name in route.usual
-            and (default := param.schema.get("default")) is not None
+            if param.name in route.usual and (default := param.schema.get("default")) is not None
         },
     )
 

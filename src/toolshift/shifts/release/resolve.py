@@ -202,6 +202,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         clash=clashing,
     )
     partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
+    given = _of_each(given, before, after, partners)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
     results: Tables = ({}, {}, {})
@@ -240,21 +241,30 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         merged=given.merged,
         split=given.split,
         beside=given.beside,
-        given=_stated(given, before, after, partners),
+        given=given.given,
     )
     return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
 
 
-def _stated(
+def _of_each(
     given: Answers, before: Toolbox, after: Toolbox, partners: Iterable[tuple[str, str]]
-) -> dict[str, dict[str, Any]]:
-    """What users state, for each tool that requires it now what they state for all."""
-    tables = {tool: table for tool, table in given.given.items() if tool != EVERY}
-    for name, value in given.given.get(EVERY, {}).items():
-        for old, new in partners:
-            if name in _required(after.sources[new]) - _required(before.sources[old]):
-                tables[new] = {name: value, **tables.get(new, {})}
-    return tables
+) -> Answers:
+    """The answers with those for all tools as ones for each: what users state for what is required
+    now, and what an old tool gets for what may be left out now, or has to be.
+    """
+    tables = [
+        {tool: dict(table) for tool, table in each.items() if tool != EVERY}
+        for each in (given.given, given.defaults)
+    ]
+    for old, new in partners:
+        was, now = before.sources[old], after.sources[new]
+        for name, value in given.given.get(EVERY, {}).items():
+            if name in _required(now) - _required(was):
+                tables[0].setdefault(new, {}).setdefault(name, value)
+        for name, value in given.defaults.get(EVERY, {}).items():
+            if name in {p.name for p in was.tool.params} - _required(now):
+                tables[1].setdefault(old, {}).setdefault(name, value)
+    return msgspec.structs.replace(given, given=tables[0], defaults=tables[1])
 
 
 def _required(source: Source) -> set[str]:
@@ -390,7 +400,7 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     merged = {name for one in given.merged.values() for name in one.tools.values()}
     finders = {one.finder for one in given.merged.values() if one.finder}
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
-    of_all = {EVERY} & {*given.params, *given.given}
+    of_all = {EVERY} & {*given.params, *given.given, *given.defaults}
     olds = {*given.params, *given.defaults, *given.values, *given.split} - of_all
     olds |= {*given.fields, *given.result_values, *given.units}
     olds |= {*given.renamed, *given.removed, *merged, *given.beside.values()}
