@@ -34,12 +34,14 @@ from toolshift.core.errors import FitsNoTask, UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
+from toolshift.drift.questions import Calls
 from toolshift.drift.release import (
     RELEASE,
     Reading,
     Row,
     Settling,
     check_agents,
+    expected_calls,
     read_release,
     read_tools,
     with_runs,
@@ -151,7 +153,7 @@ def change(options: ChangeOptions) -> None:
     before, after = _side(options.old), _side(options.new)
     say_unread((*before.unread, *after.unread))
     with entries_of(options.mapping):
-        settling = read_release(before, after, given)
+        settling = read_release(before, after, given, lambda: _expected(options))
     settling = _answered(before, after, given, settling, options)
     exchanges = options.reuse.exchanges()
     reading, run = _run(settling, options, exchanges)
@@ -179,7 +181,7 @@ def _answered(
     if not settling.open:
         return settling
     if sys.stdin.isatty() and not options.as_json:
-        settling = ask_all(before, after, given, settling)
+        settling = ask_all(before, after, given, settling, lambda: _expected(options))
         _save(options.mapping, written(settling))
     elif not options.mapping.exists():
         _save(options.mapping, written(settling))
@@ -209,6 +211,14 @@ def _run(
         run = RunFolder.read(out)
         names = [agent.name for agent in agents]
         return with_runs(reading, run.plan, run.records(), names, why), out
+
+
+def _expected(options: ChangeOptions) -> Calls:
+    """The expected calls of the tasks, by which questions are ranked where they are many."""
+    if not options.worlds:
+        return ()
+    chosen = Selection(worlds=options.worlds, shifts=("clean",), tasks=options.tasks, placebo=False)
+    return expected_calls(make_plan(select(chosen)))
 
 
 def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
-from toolshift.drift.questions import MOST_QUESTIONS, is_of_value
+from toolshift.drift.questions import MOST_QUESTIONS, Calls, is_of_value
 from toolshift.drift.release import Settling, read_release
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift
@@ -166,7 +166,13 @@ def written(settling: Settling) -> bytes:
     return write_mapping(settling.draft, notes).encode()
 
 
-def ask_all(before: Side, after: Side, given: Answers, settling: Settling) -> Settling:
+def ask_all(
+    before: Side,
+    after: Side,
+    given: Answers,
+    settling: Settling,
+    calls: Callable[[], Calls] = tuple,
+) -> Settling:
     """Asks on the terminal what is open; an answer may open further questions.
 
     At most ten are asked, and what is left open is not asked again.
@@ -181,7 +187,7 @@ def ask_all(before: Side, after: Side, given: Answers, settling: Settling) -> Se
         answer = _value_of(question) if is_of_value(question) else _name_of(question)
         if answer is not None:
             given = answered(given, question, answer)
-            settling = read_release(before, after, given)
+            settling = read_release(before, after, given, calls)
     return settling
 
 

@@ -463,7 +463,7 @@ def with_runs(
         if row.cell.shifts and _is_shifted(row.cell)
     }
     left |= dict.fromkeys(names.values(), why) if why else {}
-    calls = list(_calls(plan, names)) if plan else []
+    calls = expected_calls(plan) if plan else []
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
     measured = any(
         o.shifted.startswith(("passed", "failed"))
@@ -506,13 +506,16 @@ def _said(grade: Grade) -> str:
     return verdict(grade)
 
 
-def _calls(plan: Plan, names: Mapping[str, str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+def expected_calls(plan: Plan) -> list[tuple[str, str, frozenset[str]]]:
     """The expected calls of all tasks: the task, the tool, and the parameters that are passed."""
-    for cell in plan.cells:
-        if not cell.shifts and not cell.trial:
-            for step in build(cell).calls:
-                for tool, arguments in step.true or ((step.name, step.given),):
-                    yield names[cell.lineage], tool, frozenset(arguments)
+    names = _task_names(plan)
+    return [
+        (names[cell.lineage], tool, frozenset(arguments))
+        for cell in plan.cells
+        if not cell.shifts and not cell.trial
+        for step in build(cell).calls
+        for tool, arguments in step.true or ((step.name, step.given),)
+    ]
 
 
 _OF_A_VALUE = ("parameter_", "type_", "choice", "limit_", "default_", "schema_")
