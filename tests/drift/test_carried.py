@@ -50,6 +50,8 @@ def settled(before: Side, after: Side) -> Settling:
     """The release with all questions answered."""
     settling, given = read_release(before, after, Answers()), Answers()
     for _ in range(ROUNDS):
+        if not settling.open:
+            break
         assert len(settling.open) <= MOST_QUESTIONS
         for question in settling.open:
             given = answered(given, question, answer_to(question, before, after))
