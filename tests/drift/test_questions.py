@@ -249,3 +249,13 @@ def test_a_tool_that_only_names_another_is_not_deprecated() -> None:
     old = tool("get_label", "label")
     now = {**old, "description": "See also fetch_label."}
     assert "tool_superseded" not in rows(read([old], [now, tool("fetch_label", "label")]))
+
+
+@pytest.mark.parametrize(
+    ("told", "state"), [({"next_cursor": TEXT}, "carried"), ({}, "said"), ({"zone": TEXT}, "said")]
+)
+def test_pages_that_only_a_header_leads_on_from_are_said(told: Any, state: str) -> None:
+    """A Link header is no part of a result, so nobody can fetch the other pages by it."""
+    paged = {**LIST, "properties": {**LIST["properties"], **told}}
+    old = tool("list_labels", results=paged, cursor=TEXT)
+    assert rows(read([old], [tool("list_labels", results=LIST)]))["parameter_removed"] == {state}

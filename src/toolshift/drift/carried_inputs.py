@@ -147,6 +147,13 @@ def removed(release: Release, change: ToolChange) -> Judgement:
     """A parameter that is gone: where the tool of today wants it, it is asked what that gets."""
     lead, _, name = change.where.rpartition(".")
     source = release.before.sources[change.old]
+    route = route_of(release, change)
+    style = route.pages.before if route is not None and route.pages is not None else None
+    if style is not None and style.param.name == change.where and not style.can_go_on:
+        return (
+            "said",
+            "no result says the next page (a Link header is not read): the first is shown",
+        )
     if not lead:
         wanted = any(p.name == name and p.required for p in source.tool.params)
     else:
@@ -156,7 +163,7 @@ def removed(release: Release, change: ToolChange) -> Judgement:
         wanted = goes_on and known is not None and known.required
     if not wanted or change.where in release.answers.defaults.get(change.old, {}):
         return "carried", ""
-    if route_of(release, change) is None:
+    if route is None:
         return "said", "its calls are led to no tool of today"
     return "asked", "what does the tool of today get where it is left out?"
 
