@@ -37,7 +37,8 @@ def answer_to(question: Question, before: Side, after: Side) -> Any:
     """The likeliest answer; for a value one of its schema."""
     table, tool, *rest = question.path
     if table not in ("given", "defaults", "returned", "pages"):
-        return question.guess or question.choices[0]
+        known = question.guess in question.choices
+        return question.guess if known or table == "units" else ""
     if table == "pages":
         return 3
     box = (before if table == "defaults" else after).toolbox()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolshift.core.errors import UsageError
 from toolshift.drift.judge import settled_likely
 from toolshift.drift.questions import MOST_QUESTIONS
 from toolshift.drift.release import Settling, read_release
@@ -259,3 +260,20 @@ def test_pages_that_only_a_header_leads_on_from_are_said(told: Any, state: str) 
     paged = {**LIST, "properties": {**LIST["properties"], **told}}
     old = tool("list_labels", results=paged, cursor=TEXT)
     assert rows(read([old], [tool("list_labels", results=LIST)]))["parameter_removed"] == {state}
+
+
+def test_one_of_several_that_became_one_is_asked_and_may_be_gone() -> None:
+    page = tool("open_page", "url", text="Opens a page of the browser at an address.")
+    back = tool("open_page_back", "steps", text="Opens a page of the browser that was before.")
+    more = {**page["inputSchema"]["properties"], "back": {"type": "integer"}}
+    now = {**page, "inputSchema": {"type": "object", "properties": more}}
+    settling = read([page, back], [now])
+    assert "renamed.open_page_back" in asked(settling)
+    (row,) = (r for r in settling.reading.rows if r.change and r.change.kind == "tool_removed")
+    assert (row.carriage, "Is it open_page now?" in row.sentence) == ("asked", True)
+    question = next(one for one in settling.open if one.path[0] == "renamed")
+    gone = read([page, back], [now], answered(settling.draft, question, ""))
+    assert "renamed.open_page_back" not in asked(gone)
+    assert rows(gone)["tool_removed"] == {"carried"}
+    with pytest.raises(UsageError, match="say both as `merged`"):
+        read([page, back], [now], answered(settling.draft, question, "open_page"))

@@ -215,7 +215,10 @@ def _asked(question: Question) -> str:
 def _name_of(question: Question) -> str | None:
     """What something has become, as the user says; "" for nothing, None where it is left open."""
     say(f"There is {', '.join(question.choices[:20])}.")
-    text, given = "(- for nothing, ? to leave it open)", question.guess or None
+    text = "(- for nothing, ? to leave it open)"
+    given = question.guess if question.guess in question.choices else None
+    if question.guess and given is None:
+        say(f"It may be one of several that are {question.guess} now: [merged] of the mapping.")
     answer = click.prompt(f"What has it become? {text}", default=given)
     while answer not in (*question.choices, "-", UNDECIDED):
         answer = click.prompt(f"One of those {text}", default=given)

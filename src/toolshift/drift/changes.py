@@ -264,6 +264,8 @@ def _rearranged(found: Judged) -> Iterator[ToolChange]:
     """Tools that were merged, split, added or removed."""
     answers = found.answers
     for one in found.hypotheses.values():
+        if one.standing == "question":
+            continue
         sure = one.standing == "certain"
         if one.kind == "tool_superseded":
             why = one.evidence

@@ -19,7 +19,7 @@ a tool is gone on one side and new on the other, and so is a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -30,7 +30,7 @@ from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import units_in
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, Several
-from toolshift.shifts.release.match import alike_texts, alike_tools, weights_of
+from toolshift.shifts.release.match import POSSIBLE, alike_texts, alike_tools, weights_of
 from toolshift.shifts.release.merge import reads
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
 
@@ -110,6 +110,9 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
             asked.append(one)
             answers = _without_param(answers, one) if one.path[0] == "params" else answers
     found += _several(answers, given)
+    for reading, question in _nearest(found, answers, before, after, given):
+        found.append(reading)
+        asked.append(question)
     hypotheses = {(one.old, one.new): one for one in found}
     return Judged(answers, hypotheses, tuple(asked), tuple(likely))
 
@@ -136,6 +139,43 @@ def _of_tools(
             standing: Standing = "likely" if likely else "question"
             found.append(Hypothesis("tool_renamed", old, new, standing, _alike(was, now)))
     return found, asked
+
+
+def _nearest(
+    found: Iterable[Hypothesis], answers: Answers, before: Toolbox, after: Toolbox, given: Answers
+) -> Iterator[tuple[Hypothesis, Question]]:
+    """For tools that are gone and of which nothing is read, the nearest one, as a question.
+
+    One that has a predecessor may stand for this one as well. That is no choice of the question:
+    how calls of several are told apart then has to be said as `merged`.
+    """
+    known = {one.old for one in found} | {*given.removed}
+    free = {name for name in answers.added if name not in given.added}
+    taken = {one.new for one in found if one.standing == "question"}
+    weights = weights_of([*before.sources, *after.sources])
+    for old in answers.removed:
+        was = before.sources[old]
+        scored = [
+            (alike_tools(was, now, weights), name)
+            for name, now in after.sources.items()
+            if old not in known and (name in free or _grew(name, before, after))
+            if _may_stand(was, now)
+        ]
+        likeness, new = max(scored, default=(0.0, ""))
+        if likeness < POSSIBLE:
+            continue
+        kind = "tool_renamed" if new in free - taken else "tool_merged"
+        taken.add(new)
+        question = Question(("renamed", old), new, round(likeness, 3), tuple(sorted(free)))
+        yield Hypothesis(kind, old, new, "question", _alike(was, after.sources[new])), question
+
+
+def _grew(name: str, before: Toolbox, after: Toolbox) -> bool:
+    """Whether a tool is new, or takes what it did not take."""
+    if name not in before.sources:
+        return True
+    known = {param.name for param in before.sources[name].tool.params}
+    return any(param.name not in known for param in after.sources[name].tool.params)
 
 
 def _without_param(answers: Answers, one: Question) -> Answers:

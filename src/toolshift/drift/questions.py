@@ -209,10 +209,11 @@ def with_open(settled: Settled) -> Answers:
 
     Of choices and results the likeliest is taken, where there is one.
     """
-    return _draft(settled.answers, [q for q in settled.questions if q.path[0] in _NOT_TAKEN])
+    return _draft(settled.answers, [q for q in settled.questions if q.path[0] in NOT_TAKEN])
 
 
-_NOT_TAKEN = ("renamed", "params")
+NOT_TAKEN = ("renamed", "params")
+"""Tables of which what is only a question is not carried until it is answered."""
 
 
 def _draft(answers: Answers, questions: Iterable[Question]) -> Answers:

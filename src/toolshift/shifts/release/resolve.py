@@ -412,6 +412,13 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
+    moved = {*given.renamed, *given.removed, *given.split, *merged}
+    for old, new in given.renamed.items():
+        if new in before.sources and new != old and new not in moved:
+            raise UsageError(
+                f"the mapping: {new} stands for the {new} of before already, so {old} cannot be "
+                f'renamed to it: say both as `merged`, or {old} = "" where nothing stands for it'
+            )
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
     needed += [(new, name) for new, table in given.given.items() for name in table]
     _check_inside(needed, after)
