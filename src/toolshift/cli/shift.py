@@ -185,9 +185,15 @@ def ask_all(
         met.add(question.path)
         say(f"\n{_asked(question)}")
         answer = _value_of(question) if is_of_value(question) else _name_of(question)
-        if answer is not None:
-            given = answered(given, question, answer)
-            settling = read_release(before, after, given, calls)
+        if answer is None:
+            continue
+        more = answered(given, question, answer)
+        try:
+            settling = read_release(before, after, more, calls)
+        except UsageError as wrong:  # it says what to do in the file
+            say(f"Left open. {wrong}")
+        else:
+            given = more
     return settling
 
 

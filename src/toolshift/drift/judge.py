@@ -165,8 +165,9 @@ def _nearest(
         if likeness < POSSIBLE:
             continue
         kind = "tool_renamed" if new in free - taken else "tool_merged"
+        choices = tuple(sorted(free if kind == "tool_renamed" else free - {new}))
         taken.add(new)
-        question = Question(("renamed", old), new, round(likeness, 3), tuple(sorted(free)))
+        question = Question(("renamed", old), new, round(likeness, 3), choices)
         yield Hypothesis(kind, old, new, "question", _alike(was, after.sources[new])), question
 
 
