@@ -76,6 +76,31 @@ def test_values_of_one_name_and_other_types_are_asked_apart() -> None:
     assert sorted(asked(read(old, new))) == ["given.count_labels.page", "given.list_labels.page"]
 
 
+def test_two_meanings_of_one_name_are_never_one_question() -> None:
+    old, new = [tool(name) for name in NAMES], []
+    for name, text in zip(NAMES, ("A desk.",) * 2 + ("A name.",) * 3, strict=True):
+        made = tool(name, "name")
+        made["inputSchema"]["properties"]["name"] = {**TEXT, "description": text}
+        new.append(made)
+    assert sorted(asked(read(old, new))) == sorted(f"given.{name}.name" for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("texts", "questions"),
+    [(("", ""), 2), (("A desk.", "A desk."), 1), (("A desk.", "A name."), 2)],
+)
+def test_what_two_tools_have_by_name_alone_is_asked_apart(texts: Any, questions: int) -> None:
+    old, new = [tool(name) for name in NAMES[:2]], []
+    for name, text in zip(NAMES, texts, strict=False):
+        made = tool(name, "name")
+        made["inputSchema"]["properties"]["name"] = {
+            **TEXT,
+            **({"description": text} if text else {}),
+        }
+        new.append(made)
+    assert len(read(old, new).open) == questions
+
+
 def test_the_same_parameter_of_several_tools_is_asked_once_and_carried_to_all() -> None:
     old = [tool(name, "label_sku", "amount", "reason") for name in NAMES]
     new = [tool(name, "unit_label_number_text", "amount") for name in NAMES]

@@ -311,7 +311,7 @@ def _print_broken(reading: Reading) -> None:
 
 def _print_questions(reading: Reading, options: ChangeOptions) -> None:
     if reading.questions:
-        say(f"\nAsked, in {options.mapping} (until then the likeliest is taken):")
+        say(f"\nAsked, in {options.mapping} (what needs an open tool or parameter is left out):")
     for one in reading.questions:
         say(f"  {question_in_words(one)}")
 

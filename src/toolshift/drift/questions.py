@@ -8,12 +8,13 @@ a parameter out. The same question of several tools is asked once (`EVERY`).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from toolshift.core.canonical import canonical
 from toolshift.drift.carried_inputs import (
     defaulted,
     new_path,
@@ -22,7 +23,6 @@ from toolshift.drift.carried_inputs import (
     required,
 )
 from toolshift.drift.changes import ToolChange
-from toolshift.interop.parts import kinds_of
 from toolshift.shifts.release.mapping import EVERY, UNDECIDED, Answers
 from toolshift.shifts.release.release import Release
 from toolshift.shifts.release.resolve import OF_VALUES, Question, Settled, answered
@@ -150,10 +150,12 @@ def _together(found: Iterable[Question], release: Release) -> Iterator[Question]
     groups: dict[tuple[Any, ...], list[Question]] = defaultdict(list)
     for question in found:
         groups[_key(question, release)].append(question)
-    for same in groups.values():
+    named = Counter((same[0].path[0], same[0].path[2:]) for same in groups.values())
+    for key, same in groups.items():
         first = same[0]
-        if len(same) == 1:
-            yield first if first.tools else _with_tools(first)
+        several = named[first.path[0], first.path[2:]] > 1  # `EVERY` would speak of all of them
+        if several or len(same) < (ALIKE if DESCRIBED in key else FEW):
+            yield from map(_with_tools, same)
             continue
         choices = [one for one in first.choices if all(one in q.choices for q in same)]
         olds = dict.fromkeys(old for q in same for old in (q.tools or (q.path[1],)))
@@ -169,20 +171,25 @@ def _together(found: Iterable[Question], release: Release) -> Iterator[Question]
 
 def _with_tools(question: Question) -> Question:
     path = question.path
-    return Question(path, question.guess, question.likeness, question.choices, (path[1],))
+    tools = question.tools or (path[1],)
+    return Question(path, question.guess, question.likeness, question.choices, tools)
+
+
+ALIKE, FEW = 2, 3
+"""From how many tools on a question is one: where a parameter has the same description in all of
+them, and where it has none, and only its name and its type are the same."""
+DESCRIBED = "described"
 
 
 def _key(question: Question, release: Release) -> tuple[Any, ...]:
-    """The same for questions that have one answer: of a name that several tools have."""
+    """The same for questions that have one answer: of one parameter that several tools have."""
     table, tool, *rest = question.path
-    if table == "params" and len(rest) == 1 and _is_plain(rest[0]):
-        return table, rest[0], question.guess
-    if table in ("given", "defaults") and _is_plain(rest[0]):
-        side = release.after if table == "given" else release.before
-        params = side.sources[tool].tool.params
-        kinds = next((kinds_of(p.schema) for p in params if p.name == rest[0]), None)
-        return table, rest[0], kinds, question.guess
-    return question.path
+    if table not in ("params", "given", "defaults") or not _is_plain(rest[0]):
+        return question.path
+    side = release.after if table == "given" else release.before
+    schema = next((p.schema for p in side.sources[tool].tool.params if p.name == rest[0]), {})
+    described = DESCRIBED if schema.get("description") else ""
+    return table, rest[0], question.guess, described, canonical(schema)
 
 
 def _is_plain(path: str) -> bool:
