@@ -35,7 +35,7 @@ def refund_order(order: str, reason: str) -> dict:
 '''
 TASKS = """
 world: shop
-tools: {python: shop_tools}
+tools: {python: asked_tools}
 writes: [refund_order]
 tasks:
   - id: third
@@ -124,16 +124,16 @@ REFUND = tool("refund_order", "Refund an order.", None, "order", "reason")
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(FILES, "")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop_tools.py").write_text(SHOP)
-    (tmp_path / "shop_agents.py").write_text(AGENTS)
+    (tmp_path / "asked_tools.py").write_text(SHOP)
+    (tmp_path / "asked_agents.py").write_text(AGENTS)
     (tmp_path / "tasks.yaml").write_text(TASKS)
     return tmp_path
 
 
 def change(toolshift: Run, shop: Path, new: Tools, *agents: str) -> dict[str, Any]:
     (shop / "new.json").write_text(json.dumps(new))
-    words = [word for agent in agents for word in ("--agent", f"shop_agents:{agent}")]
-    sides = ("python:shop_tools", "new.json", "--world", "tasks.yaml", "--agent", "oracle")
+    words = [word for agent in agents for word in ("--agent", f"asked_agents:{agent}")]
+    sides = ("python:asked_tools", "new.json", "--world", "tasks.yaml", "--agent", "oracle")
     out = str(len([*shop.iterdir()]))
     _, said, wrong = toolshift("change", *sides, *words, "--json", "--out", out)
     assert said, wrong
@@ -141,7 +141,7 @@ def change(toolshift: Run, shop: Path, new: Tools, *agents: str) -> dict[str, An
 
 
 def ends(found: dict[str, Any], agent: str = "oracle") -> dict[str, str]:
-    name = agent if agent == "oracle" else f"shop_agents:{agent}"
+    name = agent if agent == "oracle" else f"asked_agents:{agent}"
     return {task: end["shifted"] for task, end in found["outcomes"][name].items()}
 
 
@@ -203,7 +203,7 @@ def test_values_are_asked_on_a_terminal_as_names_are(
     wanting = tool("refund_order", "Refund an order.", None, "order", "reason", "desk")
     (shop / "new.json").write_text(json.dumps([*new, get, wanting]))
     on_terminal(monkeypatch, "D-1", "Z-9", "2")
-    code, said, wrong = toolshift("change", "python:shop_tools", "new.json")
+    code, said, wrong = toolshift("change", "python:asked_tools", "new.json")
     assert code in (0, 3), wrong
     assert "desk of refund_order is required now" in said
     assert "zone of get_order is always there now" in said
@@ -211,7 +211,7 @@ def test_values_are_asked_on_a_terminal_as_names_are(
     kept = (shop / "change.mapping.toml").read_text()
     assert ('desk = "D-1"' in kept, 'zone = "Z-9"' in kept, "size = 2" in kept) == (True,) * 3
     on_terminal(monkeypatch)
-    _, said, _ = toolshift("change", "python:shop_tools", "new.json")
+    _, said, _ = toolshift("change", "python:asked_tools", "new.json")
     assert "Asked" not in said
 
 
@@ -222,7 +222,7 @@ def test_what_is_left_open_on_a_terminal_stays_in_the_file(
     (shop / "new.json").write_text(json.dumps([listed(), GET, wanting]))
     for command in (("change",), ("shift", "from-diff", "--out", "monday.json")):
         on_terminal(monkeypatch, "-")
-        code, said, wrong = toolshift(*command, "python:shop_tools", "new.json")
+        code, said, wrong = toolshift(*command, "python:asked_tools", "new.json")
         assert code in (0, 3), wrong
         assert "desk of refund_order is required now" in said
     for name in ("change.mapping.toml", "monday.mapping.toml"):

@@ -192,6 +192,10 @@ def test_what_is_inside_of_an_argument_is_carried(toolshift: Run, shop: Path, ed
     assert ends(found) == dict.fromkeys(WHOLE, "passed"), found["left_out"]
 
 
+OPEN = (("given", "unit_sku_number_text"), ("defaults", "sku"))
+"""What is asked where nothing stands for the one and the other is new."""
+
+
 def test_a_member_of_another_name_is_asked_and_its_answer_is_carried(
     toolshift: Run, shop: Path
 ) -> None:
@@ -205,7 +209,7 @@ def test_a_member_of_another_name_is_asked_and_its_answer_is_carried(
         mapping.write_text(f'[params.place_order]\n"lines[].sku" = "{answer}"\n')
         found = read(toolshift, "--out", f"answered{passes}")
         value = ["given.place_order.lines[].unit_sku_number_text"]
-        assert [one["of"] for one in found["questions"]] == ([] if passes else value)
+        assert sorted(q["of"] for q in found["questions"]) == ([] if passes else sorted(value))
         assert ("place" not in found["left_out"]) == passes
         assert ends(found)["place"] == ("passed" if passes else "")
     mapping.write_text('[params.place_order]\n"lines[].nope" = "article"\n')
