@@ -29,8 +29,8 @@ ROUNDS = 8
 def releases(path: Path) -> Iterator[tuple[str, Side, Side]]:
     held = json.loads(gzip.decompress(path.read_bytes()))["versions"]
     for one, other in pairwise(held):
-        sides = (side_of("mcp", v, held[v]["tools"]) for v in (one, other))
-        yield f"{one} -> {other}", *sides
+        old, new = (side_of("mcp", v, held[v]["tools"]) for v in (one, other))
+        yield f"{one} -> {other}", old, new
 
 
 def answer_to(question: Question, before: Side, after: Side) -> Any:

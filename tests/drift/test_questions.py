@@ -166,7 +166,7 @@ def test_what_more_tools_need_is_asked_before_what_one_needs() -> None:
 
 # -- a question counts where its answer is carried -------------------------------------------------
 
-LIST = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object",
+LIST: dict[str, Any] = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object",
         "properties": {"id": TEXT}, "required": ["id"]}}}, "required": ["items"]}  # fmt: skip
 ONE = {"type": "object", "properties": {"id": TEXT}, "required": ["id"]}
 MORE = {"type": "object", "properties": {"id": TEXT, "zone": TEXT}, "required": ["id", "zone"]}
@@ -290,7 +290,7 @@ def test_pages_that_only_a_header_leads_on_from_are_said(told: Any, state: str) 
 def test_one_of_several_that_became_one_is_asked_and_may_be_gone() -> None:
     page = tool("open_page", "url", text="Opens a page of the browser at an address.")
     back = tool("open_page_back", "steps", text="Opens a page of the browser that was before.")
-    more = {**page["inputSchema"]["properties"], "back": {"type": "integer"}}
+    more = {"url": TEXT, "back": {"type": "integer"}}
     now = {**page, "inputSchema": {"type": "object", "properties": more}}
     settling = read([page, back], [now])
     assert "renamed.open_page_back" in asked(settling)
