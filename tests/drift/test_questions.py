@@ -166,9 +166,9 @@ def test_what_more_tools_need_is_asked_before_what_one_needs() -> None:
 
 # -- a question counts where its answer is carried -------------------------------------------------
 
-LIST: dict[str, Any] = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object",
-        "properties": {"id": TEXT}, "required": ["id"]}}}, "required": ["items"]}  # fmt: skip
 ONE = {"type": "object", "properties": {"id": TEXT}, "required": ["id"]}
+ITEMS = {"items": {"type": "array", "items": ONE}}
+LIST: dict[str, Any] = {"type": "object", "properties": ITEMS, "required": ["items"]}
 MORE = {"type": "object", "properties": {"id": TEXT, "zone": TEXT}, "required": ["id", "zone"]}
 OTHER = {"type": "object", "properties": {"code_id_text": TEXT}, "required": ["code_id_text"]}
 NUMBER = {"type": "integer"}
