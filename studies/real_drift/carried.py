@@ -4,13 +4,11 @@
 
 Reads every two successive lists in `lists/` as `toolshift change OLD NEW` does, without a mapping
 and without tasks, and writes `carried.json` and `carried.md`. A tool is broken where a call of it
-that was right is refused. A question is counted once, whatever it decides; notes that ask for a
-value of the user's count as one each. No network.
+that was right is refused. No network.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,13 +36,17 @@ def silent(reading: Reading) -> int:
     return sum(row.carriage != "carried" and not row.note for row in reading.rows)
 
 
-def questions_of(reading: Reading) -> int:
-    """How many questions a reading asks, those in notes included."""
-    notes = {row.note for row in reading.rows if row.carriage == "asked"}
-    own = {
-        ask for note in notes for ask in re.findall(r"\[(?:given|returned|pages)\.[^\n;]+", note)
-    }
-    return len(reading.questions) + len(own)
+WIDER = ("parameter_added", "choice_added", "choices_lifted", "type_widened", "limit_loosened")
+"""Changes by which more may be said."""
+
+
+def in_part(rows: Iterable[Any]) -> int:
+    """How many rows are carried for what today's calls say, and not for what goes beyond them."""
+    return sum(
+        row.carriage == "carried" and bool(row.note) and row.change.kind in WIDER
+        for row in rows
+        if row.change is not None
+    )
 
 
 def measured() -> list[dict[str, Any]]:
@@ -72,9 +74,10 @@ def measured() -> list[dict[str, Any]]:
                 "all": counted(reading.rows),
                 "broken_tools": len(reading.broken),
                 "of_broken_tools": counted(broken),
+                "in_part": [in_part(reading.rows), in_part(broken)],
                 "results": counted(results),
                 "kinds_of_results": [row.change.kind for row in results if row.change],
-                "questions": questions_of(reading),
+                "questions": len(reading.questions),
                 "silent": silent(reading),
             }
         )
@@ -104,6 +107,13 @@ def table(records: list[dict[str, Any]]) -> str:
         lines.append(
             f"- {title}: carried without a question {_share(sums['carried'], whole)}, carried or "
             f"asked {_share(reached, whole)}, said only {_share(sums['said'], whole)}"
+        )
+    for place, title in ((0, "All changes"), (1, "Changes of broken tools")):
+        part = sum(one["in_part"][place] for one in records)
+        lines.append(
+            f"- {title}, carried in part: {part} of the carried. More may be said now. Calls of "
+            "today are carried; a call that says more than today's tool knows is refused, or that "
+            "has no effect where the tool only reads"
         )
     kinds = Counter(kind for one in records for kind in one["kinds_of_results"])
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))

@@ -59,9 +59,23 @@ def pairs() -> Iterator[Pair]:
 # -- against what was read by eye ------------------------------------------------------------------
 
 
-def said(pair: Pair, what: str, sure: bool = False) -> set[Key]:
-    """What the classifier says of a pair, as keys; with `sure` only what it is certain of."""
-    found = [c for c in pair.changes if c.sure or not sure]
+SUCCESSORS = "tools renamed or merged"
+WHATS = ("tools renamed", "tools merged", SUCCESSORS, "parameters renamed")
+STANDINGS = ("", ", certain ones", ", questions")
+"""What is taken (certain or likely), what of it is certain, and what is only a question."""
+
+
+def said(pair: Pair, what: str, standing: str = "") -> set[Key]:
+    """What the classifier says of a pair, as keys, by its standing."""
+    if standing == ", questions":
+        asked = [c for c in pair.changes if c.perhaps]
+        if what == "parameters renamed":
+            names = [(c.old, c.where, c.where.rpartition(".")) for c in asked if c.where]
+            moved = [c.perhaps for c in asked if c.where]
+            pairs_ = zip(names, moved, strict=True)
+            return {(t, w, f"{lead}{dot}{new}") for (t, w, (lead, dot, _)), new in pairs_}
+        return {(c.old, c.perhaps) for c in asked if not c.where}
+    found = [c for c in pair.changes if c.sure or not standing]
     if what == "parameters renamed":
         renamed = [c for c in found if c.kind == "parameter_renamed"]
         return {(c.old, c.where, c.where.removesuffix(c.before) + c.after) for c in renamed}
@@ -80,6 +94,8 @@ def read(truth: dict[str, Any], what: str) -> set[Key]:
         return {(name,) for name in truth.get("broken", [])}
     if what == "tools merged":
         return {(old, new) for new, olds in truth.get("merged", {}).items() for old in olds}
+    if what == SUCCESSORS:
+        return read(truth, "tools renamed") | read(truth, "tools merged")
     return set(truth.get("renamed", {}).items())
 
 
@@ -117,19 +133,21 @@ def scored(known: Iterable[tuple[str, set[Key], set[Key]]]) -> dict[str, Any]:
 def against_eye(all_pairs: list[Pair]) -> dict[str, Any]:
     truth = truths()
     out: dict[str, Any] = {}
-    for what in ("tools renamed", "tools merged", "parameters renamed", "broken tools"):
+    for what in (*WHATS, "broken tools"):
         for group in GROUPS:
             if what == "broken tools" and group != "held_out":
                 continue  # of the twelve, breaks were not read by eye
-            for sure in (False, True):
-                if sure and what in ("tools merged", "broken tools"):
+            for standing in STANDINGS:
+                if standing and what in ("tools merged", "broken tools"):
+                    continue
+                if (what == SUCCESSORS) != (standing == ", questions" and what[0] != "p"):
                     continue
                 rows = [
-                    (p.name, said(p, what, sure), read(truth.get(p.name, {}), what))
+                    (p.name, said(p, what, standing), read(truth.get(p.name, {}), what))
                     for p in all_pairs
                     if p.group == group
                 ]
-                out[f"{what}{', certain ones' if sure else ''}: {group}"] = scored(rows)
+                out[f"{what}{standing}: {group}"] = scored(rows)
     return out
 
 

@@ -219,3 +219,17 @@ def test_a_tool_that_was_declared_to_read_is_never_guessed_to_be_one_that_is_not
     assert any("may be" in line for line in said(now, was=(OLD,)))
     assert not any("may be" in line for line in said(now, was=(was,)))
     assert not any("may be" in line for line in said({**now, "annotations": {}}, was=(was,)))
+
+
+def test_a_parameter_that_is_only_a_question_may_be_the_new_one() -> None:
+    old = tool("get_order", "Reads an order", ref={**TEXT, "description": "Where on a page it is"})
+    target = {**TEXT, "description": "The place on a page, or a selector of what it is there"}
+    told = said(without(old, "ref", target=target, day=TEXT), was=(old,))
+    assert f"- get_order: `ref` may be `target` now {GUESS}" in told
+    assert "- get_order: `target` is new, and required" in told
+
+
+def test_a_successor_beside_a_deprecated_tool_is_new() -> None:
+    now = {**OLD, "description": "Deprecated: use fetch_order. Reads an order."}
+    told = said(now, {**OLD, "name": "fetch_order"})
+    assert told == ["- `fetch_order` is new"]

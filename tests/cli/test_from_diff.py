@@ -25,7 +25,7 @@ def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(FILES, "")
 
     def other(tools: dict[str, dict[str, Any]]) -> None:
-        tools["get_hours"].update(name="schedule", description="Opening times of one place.")
+        tools["get_hours"].update(name="show_schedule", description="Opening times.")
 
     (tmp_path / "old.json").write_text(json.dumps(poi()))
     new = edited(other, rename("find_place", "v2_find_place"))
@@ -38,10 +38,10 @@ def test_open_questions_stop_it_and_the_filled_mapping_goes_on(toolshift: Run, s
     code, _, said = toolshift(*make)
     assert code == 2
     assert "monday.mapping.toml" in said
-    assert "perhaps schedule" in said
+    assert "perhaps show_schedule" in said
     assert not (sides / "monday.json").exists()
     mapping = sides / "monday.mapping.toml"
-    mapping.write_text(mapping.read_text().replace('"?"', '"schedule"'))
+    mapping.write_text(mapping.read_text().replace('"?"', '"show_schedule"'))
     code, told, _ = toolshift(*make)
     assert code == 0
     assert "2 renamed" in told
@@ -51,7 +51,7 @@ def test_open_questions_stop_it_and_the_filled_mapping_goes_on(toolshift: Run, s
     assert found["counts"] == {"same": 10, "renamed": 2}
     assert [row["new"] for row in found["tools"] if row["what"] == "renamed"] == [
         "v2_find_place",
-        "schedule",
+        "show_schedule",
     ]
 
 

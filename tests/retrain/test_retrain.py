@@ -197,7 +197,7 @@ def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monke
     assert (code, errors.count("Taken as likeliest")) == (2, 1), errors
     flat = " ".join(errors.split())
     assert "Taken as likeliest: renamed.find_place = locate_venue, params." in flat
-    assert "Taken as gone, for it is only a question: get_hours (perhaps opening_times" in flat
+    assert "Taken as gone, for no successor was found: get_hours." in flat
 
 
 DESK = '''

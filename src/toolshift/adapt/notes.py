@@ -151,7 +151,7 @@ class _Told:
     def of(self, change: ToolChange) -> Iterator[Fact]:
         """A change in words; none where it is one of texts, defaults, limits or results."""
         old, new = change.old, change.new
-        if change.kind == "tool_added":
+        if change.kind in ("tool_added", "tool_superseded"):
             yield Fact(new, _about("{} is new", new), whole=True)
         elif change.kind == "tool_removed":
             yield Fact("", _about("{} is gone", old), old, whole=True)
@@ -202,9 +202,19 @@ class _Told:
         old, new, where = change.old, change.new, change.where
         if change.kind == "parameter_renamed":
             yield from self._renamed(change)
+        elif change.perhaps and self._may_be_called(change, change.perhaps):
+            said = _about(f"{{}} may be {{}} now {GUESS}", where, change.perhaps)
+            yield Fact(new, said, old, change.perhaps, True)
         elif said := in_words(change):
             come = where if change.kind.endswith("_added") else ""
             yield Fact(new, _about(f"{{}} {said}", where), old, come)
+
+    def _may_be_called(self, change: ToolChange, now: str) -> bool:
+        """Whether a parameter that is gone may be said by another name, as far as that is said."""
+        mine = _params(self.before.sources[change.old])
+        theirs = _params(self.after.sources[change.new])
+        known = change.where in mine and now in theirs
+        return known and _may_be_called(mine[change.where], theirs[now])
 
     def _renamed(self, change: ToolChange) -> Iterator[Fact]:
         old, new, where, now = change.old, change.new, change.where, str(change.after)
@@ -212,7 +222,7 @@ class _Told:
             yield Fact(new, _about("{} is {} now", where, now), old, now)
             return
         mine, theirs = (_params(self.before.sources[old]), _params(self.after.sources[new]))
-        if where in mine and now in theirs and _may_be_called(mine[where], theirs[now]):
+        if self._may_be_called(change, now):
             yield Fact(new, _about(f"{{}} may be {{}} now {GUESS}", where, now), old, now, True)
             return
         path = where.removesuffix(str(change.before)) + now

@@ -28,18 +28,20 @@ from toolshift.cli.options import (
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.cli.running import new_folder, run_shown, say_requests, with_requests
 from toolshift.cli.sectioned import Sectioned
-from toolshift.cli.shift import ask_all, ask_values, written
+from toolshift.cli.shift import ask_all, written
 from toolshift.core.command_line import command
 from toolshift.core.errors import FitsNoTask
 from toolshift.core.files import save, write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
+from toolshift.drift.questions import Calls
 from toolshift.drift.release import (
     RELEASE,
     Reading,
     Row,
     Settling,
     check_agents,
+    expected_calls,
     read_release,
     read_tools,
     with_runs,
@@ -58,7 +60,6 @@ from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
-from toolshift.shifts.release.resolve import Settled
 
 MAX_ROWS = 60
 DEFAULT_MAPPING = Path("change.mapping.toml")
@@ -152,7 +153,7 @@ def change(options: ChangeOptions) -> None:
     before, after = _side(options.old), _side(options.new)
     say_unread((*before.unread, *after.unread))
     with entries_of(options.mapping):
-        settling = read_release(before, after, given)
+        settling = read_release(before, after, given, lambda: _expected(options))
     settling = _answered(before, after, given, settling, options)
     exchanges = options.reuse.exchanges()
     reading, run = _run(settling, options, exchanges)
@@ -180,15 +181,10 @@ def _answered(
     if not settling.open:
         return settling
     if sys.stdin.isatty() and not options.as_json:
-        became = tuple(one for one in settling.open if one.path[0] != "given")
-        answers = ask_all(before, after, given, Settled(settling.draft, became)).answers
-        settling = read_release(before, after, answers)
-        answers = ask_values(answers, settling.open)
-        settling = read_release(before, after, answers)
-        save(options.mapping, written(Settled(settling.draft, settling.open)))
-        return settling
-    if not options.mapping.exists():
-        save(options.mapping, written(Settled(settling.draft, settling.open)))
+        settling = ask_all(before, after, given, settling, lambda: _expected(options))
+        save(options.mapping, written(settling))
+    elif not options.mapping.exists():
+        save(options.mapping, written(settling))
     return settling
 
 
@@ -215,6 +211,14 @@ def _run(
         run = RunFolder.read(out)
         names = [agent.name for agent in agents]
         return with_runs(reading, run.plan, run.records(), names, why), out
+
+
+def _expected(options: ChangeOptions) -> Calls:
+    """The expected calls of the tasks, by which questions are ranked where they are many."""
+    if not options.worlds:
+        return ()
+    chosen = Selection(worlds=options.worlds, shifts=("clean",), tasks=options.tasks, placebo=False)
+    return expected_calls(make_plan(select(chosen)))
 
 
 def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
@@ -300,7 +304,7 @@ def _print_broken(reading: Reading) -> None:
 
 def _print_questions(reading: Reading, options: ChangeOptions) -> None:
     if reading.questions:
-        say(f"\nAsked, in {options.mapping} (until then the likeliest is taken):")
+        say(f"\nAsked, in {options.mapping} (what needs an open tool or parameter is left out):")
     for one in reading.questions:
         say(f"  {question_in_words(one)}")
 

@@ -21,6 +21,7 @@ from toolshift.core.text import visible
 from toolshift.data.files import check_source, digest_of
 from toolshift.drift.judge import settled_likely
 from toolshift.drift.lock import read_lock
+from toolshift.drift.questions import NOT_TAKEN, with_open
 from toolshift.drift.sources import read_sources
 from toolshift.measure.gate import Family, Rules, check_rules, in_percent, in_points
 from toolshift.retrain.decision import EXIT_CODES
@@ -197,15 +198,26 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
     if before.tools == now.tools:
         raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")
     settled = settled_likely(before, now)
-    if settled.guessed:
-        taken = ", ".join(f"{'.'.join(one.path)} = {one.guess}" for one in settled.guessed)
+    likely = [
+        *settled.guessed,
+        *(one for one in settled.questions if one.path[0] not in NOT_TAKEN and one.guess),
+    ]
+    if likely:
+        taken = ", ".join(f"{'.'.join(one.path)} = {one.guess}" for one in likely)
         asks = "`toolshift shift from-diff` asks about each; its file is taken here too."
         say(visible(f"Taken as likeliest: {taken}. {asks}"), err=True)
-    questions = [one for one in settled.questions if one.path[0] == "renamed"]
-    if questions:
-        gone = ", ".join(f"{one.path[1]} ({one.note})" for one in questions)
-        say(visible(f"Taken as gone, for it is only a question: {gone}."), err=True)
-    return ShiftFile(FORMAT, "release", before, now, settled.answers)
+    answers = with_open(settled)
+    asked = [one for one in settled.questions if one.path[0] in NOT_TAKEN]
+    for why, names in (
+        (
+            "Left open, with the tasks that need it, for it is only a question",
+            [f"{'.'.join(one.path)} ({one.note})" for one in asked],
+        ),
+        ("Taken as gone, for no successor was found", answers.removed),
+    ):
+        if names:
+            say(visible(f"{why}: {', '.join(names)}."), err=True)
+    return ShiftFile(FORMAT, "release", before, now, answers)
 
 
 def _row(label: str, family: Family) -> list[str]:

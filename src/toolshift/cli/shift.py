@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,19 +18,27 @@ from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import save
 from toolshift.core.terminal import print_json, print_table, say
+from toolshift.drift.questions import MOST_QUESTIONS, Calls, is_of_value
+from toolshift.drift.release import Settling, read_release
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.describe import counts_of, rows_of
 from toolshift.shifts.release.file import (
-    FORMAT,
     ShiftFile,
     as_shift,
     check_name,
     decode_shift_file,
 )
 from toolshift.shifts.release.inputs import Side, read_side
-from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping, write_mapping
-from toolshift.shifts.release.resolve import Question, Settled, answered, settle
+from toolshift.shifts.release.mapping import (
+    EVERY,
+    UNDECIDED,
+    Answers,
+    entries_of,
+    read_mapping,
+    write_mapping,
+)
+from toolshift.shifts.release.resolve import Question, answered
 
 MAX_ROWS = 60
 
@@ -50,7 +58,7 @@ class FromDiffOptions:
         out: the file of the shift.
         mapping: the file of answers, read where it exists; beside `out` where None.
         name: of the shift; "" for the name of the file.
-        yes: take the likeliest of what is doubtful.
+        yes: go on with what is open: it is not carried.
         dry_run: print what changes, and write nothing.
     """
 
@@ -65,7 +73,7 @@ class FromDiffOptions:
         ),
     ] = None
     name: Annotated[str, option(help="Name of the shift (default: that of the file).")] = ""
-    yes: Annotated[bool, option(help="Take the likeliest of what is doubtful.")] = False
+    yes: Annotated[bool, option(help="Take what is likely; what is open is not carried.")] = False
     dry_run: Annotated[bool, option(help="Print what changes, and write nothing.")] = False
     as_json: AsJson = False
 
@@ -91,15 +99,18 @@ def from_diff(options: FromDiffOptions) -> None:
     given = read_mapping(answers_file) if answers_file.exists() else Answers()
     before, after = _read(options.old), _read(options.new)
     with entries_of(answers_file):
-        settled = settle(before, after, given, accept=options.yes)
-    if settled.questions and not options.dry_run and not options.as_json and sys.stdin.isatty():
-        settled = ask_all(before, after, given, settled)
-        save(answers_file, written(settled))
-    if settled.questions and not options.dry_run:
-        save(answers_file, written(settled))
-        raise UsageError(_open(settled, answers_file, options.mapping is None))
-    file = ShiftFile(FORMAT, name, before, after, settled.answers)
-    _print(file, settled, options.as_json)
+        settling = read_release(before, after, given)
+    asks = not options.dry_run and not options.yes
+    if settling.open and asks and not options.as_json and sys.stdin.isatty():
+        settling = ask_all(before, after, given, settling)
+        save(answers_file, written(settling))
+    readings = [one for one in settling.open if not is_of_value(one)]
+    if settling.open and asks:
+        save(answers_file, written(settling))
+    if readings and asks:
+        raise UsageError(_open(readings, answers_file, options.mapping is None))
+    file = msgspec.structs.replace(settling.shift, name=name)
+    _print(file, settling.open, options.as_json)
     if not options.dry_run:
         save(out, file.encode())
         if not options.as_json:
@@ -111,7 +122,7 @@ def show_shift(name: str, as_json: bool) -> None:
     shift = find_shift(name)
     if shift.file:
         file = decode_shift_file(shift.file, name)
-        _print(file, Settled(file.mapping, ()), as_json)
+        _print(file, (), as_json)
         return
     facts: dict[str, Any] = {
         "shift": shift.name,
@@ -142,24 +153,41 @@ def _read(side: str) -> Side:
 # -- questions -----------------------------------------------------------------------------------
 
 
-def written(settled: Settled) -> bytes:
+def written(settling: Settling) -> bytes:
     """A mapping file with what is still asked."""
-    notes = {".".join(question.path): question.note for question in settled.questions}
-    return write_mapping(settled.answers, notes).encode()
+    notes = {".".join(question.path): question.note for question in settling.open}
+    return write_mapping(settling.draft, notes).encode()
 
 
-def ask_all(before: Side, after: Side, given: Answers, settled: Settled) -> Settled:
-    """Asks on the terminal until nothing is open; an answer may open further questions."""
-    while settled.questions:
-        question = settled.questions[0]
+def ask_all(
+    before: Side,
+    after: Side,
+    given: Answers,
+    settling: Settling,
+    calls: Callable[[], Calls] = tuple,
+) -> Settling:
+    """Asks on the terminal what is open; an answer may open further questions.
+
+    At most ten are asked, and what is left open is not asked again.
+    """
+    met: set[tuple[str, ...]] = set()
+    while len(met) < MOST_QUESTIONS:
+        question = next((one for one in settling.open if one.path not in met), None)
+        if question is None:
+            break
+        met.add(question.path)
         say(f"\n{_asked(question)}")
-        say(f"There is {', '.join(question.choices[:20])}.")
-        answer = click.prompt("What has it become? (- for nothing)", default=question.guess)
-        while answer not in (*question.choices, "-"):
-            answer = click.prompt("One of those, or - for nothing", default=question.guess)
-        given = answered(given, question, "" if answer == "-" else answer)
-        settled = settle(before, after, given)
-    return settled
+        answer = _value_of(question) if is_of_value(question) else _name_of(question)
+        if answer is None:
+            continue
+        more = answered(given, question, answer)
+        try:
+            settling = read_release(before, after, more, calls)
+        except UsageError as wrong:  # it says what to do in the file
+            say(f"Left open. {wrong}")
+        else:
+            given = more
+    return settling
 
 
 _WHAT = {
@@ -169,45 +197,59 @@ _WHAT = {
     "fields": "The result {}{} is gone, or stands elsewhere.",
     "result_values": "The value {} in results{} is gone.",
     "units": "The result {}{} seems to come in another unit or format.",
+    "given": "The parameter {}{} is required now, and no task speaks of it.",
+    "returned": "The result {}{} is always there now, and nothing of today gives it.",
+    "pages": "A list comes in pages now{1}, and nothing says how many are on one.",
+    "defaults": "The parameter {}{} may be left out now, and the tool of today requires it.",
 }
 
 
 def _asked(question: Question) -> str:
-    of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
+    of = ".".join(question.path[1:-1])
+    of = ", ".join(question.tools) if of == EVERY else of
+    of = f" of {of}" if len(question.path) > 2 else ""
     return _WHAT[question.path[0]].format(question.path[-1], of)
 
 
-def ask_values(given: Answers, questions: Iterable[Question]) -> Answers:
-    """Asks on the terminal what users say for parameters that are required now."""
-    for question in questions:
-        _, tool, name = question.path
-        say(f"\n{tool} requires {name} now, and no task speaks of it.")
-        answer = click.prompt("What do users say for it? (- to leave it open)", default="-")
-        if answer != "-":
-            try:
-                value = msgspec.json.decode(answer)
-            except msgspec.DecodeError:
-                value = answer
-            given = answered(given, question, value)
-    return given
+def _name_of(question: Question) -> str | None:
+    """What something has become, as the user says; "" for nothing, None where it is left open."""
+    say(f"There is {', '.join(question.choices[:20])}.")
+    text = "(- for nothing, ? to leave it open)"
+    given = question.guess if question.guess in question.choices else None
+    if question.guess and given is None:
+        say(f"It may be one of several that are {question.guess} now: [merged] of the mapping.")
+    answer = click.prompt(f"What has it become? {text}", default=given)
+    while answer not in (*question.choices, "-", UNDECIDED):
+        answer = click.prompt(f"One of those {text}", default=given)
+    return None if answer == UNDECIDED else "" if answer == "-" else str(answer)
 
 
-def _open(settled: Settled, file: Path, implied: bool) -> str:
-    count = len(settled.questions)
-    first = settled.questions[0]
+def _value_of(question: Question) -> Any:
+    """A value, as the user says it; None where it is left open."""
+    text = question.note.capitalize()
+    answer = click.prompt(f"{text} (- to leave it open)", default="-")
+    if answer == "-":
+        return None
+    try:
+        return msgspec.json.decode(answer)
+    except msgspec.DecodeError:
+        return answer
+
+
+def _open(readings: Sequence[Question], file: Path, implied: bool) -> str:
+    count, first = len(readings), readings[0]
     how = "" if implied else f" with {shlex.join(['--mapping', str(file)])}"
     return (
         f"{count} question{'s are' if count > 1 else ' is'} open, such as what became of "
         f'{first.path[-1]} ({first.note}). Fill in every "?" in {file} and run the command '
-        f"again{how}, or take the likeliest with --yes"
+        f"again{how}, or go on with --yes: tasks that need what is open are left out"
     )
 
 
 # -- what is printed -------------------------------------------------------------------------------
 
 
-def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
-
+def _print(file: ShiftFile, questions: Sequence[Question], as_json: bool) -> None:
     rows, shift = rows_of(file.release()), as_shift(file)
     if as_json:
         print_json(
@@ -222,7 +264,7 @@ def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
                 "tools": rows,
                 "questions": [
                     {"of": ".".join(q.path), "guess": q.guess, "likeness": q.likeness}
-                    for q in settled.questions
+                    for q in questions
                 ],
             }
         )
@@ -246,7 +288,7 @@ def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
         say(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
     counts = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())
     say(f"{counts}. Tier {shift.tier}, dimension {shift.dimension}.")
-    for question in settled.questions:
+    for question in questions:
         say(f"Open: {'.'.join(question.path)}: {question.note}")
 
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
+from toolshift.core.canonical import same
 from toolshift.core.user import as_said
 from toolshift.drift.changes import ToolChange
-from toolshift.interop.parts import kinds_of
+from toolshift.interop.parts import kinds_of, members_of
 from toolshift.interop.schema import fitted, sample, usual
 from toolshift.shifts.release.mapped_tools import Route
-from toolshift.shifts.release.nested import Meeting, Met, form_of, is_left_out, nodes_in
+from toolshift.shifts.release.nested import (
+    Meeting,
+    Met,
+    Unsayable,
+    form_of,
+    is_left_out,
+    nodes_in,
+    words_of,
+)
 from toolshift.shifts.release.release import Release
 
 Carriage = Literal["carried", "asked", "said"]
@@ -50,12 +59,59 @@ def _met(release: Release, old: str, new: str) -> dict[str, list[Met]]:
 
 
 def optional(release: Release, change: ToolChange) -> Judgement:
-    """A parameter that may be said now: carried where it asks for pages, which are really cut."""
+    """A parameter that may be said now: calls without it are carried; pages are really cut."""
     route = route_of(release, change)
-    style = route.pages.after if route is not None and route.pages is not None else None
-    if style is not None and change.where in (style.param.name, style.size_param):
+    if route is None:
+        return "said", "its calls are led to no tool of today"
+    if change.where in paging(route):
         return "carried", ""
-    return "said", "the tool behind it does not know it: it is taken, and has no effect"
+    unknown = "the tool of today does not know it: "
+    if route.reads:
+        return "carried", f"{unknown}it has no effect"
+    return "carried", f"{unknown}it has no effect where that tool only reads, else it is refused"
+
+
+def paging(route: Route) -> frozenset[str]:
+    """The parameters of the new tool that ask for a page of a list."""
+    style = route.pages.after if route.pages is not None else None
+    return frozenset((style.param.name, style.size_param)) if style is not None else frozenset()
+
+
+def loosened(release: Release, change: ToolChange) -> Judgement:
+    """More may be said now: what could be said is carried, and what the tool of today does not
+    take cannot be done.
+    """
+    if route_of(release, change) is None:
+        return "said", "its calls are led to no tool of today"
+    if change.where and change.where not in _met(release, change.old, change.new):
+        return "said", "it is inside of an argument that has another form, and is not carried"
+    if not change.where:
+        return "carried", "arguments that neither list declares have no effect"
+    return "carried", "a call that says more than the tool of today takes cannot be done here"
+
+
+def defaulted(release: Release, change: ToolChange) -> Judgement:
+    """Another default: the tool of today is told it where a call leaves the parameter out."""
+    route = route_of(release, change)
+    if route is None:
+        return "said", "its calls are led to no tool of today"
+    if "." in change.where or "[" in change.where:
+        return "said", "it is inside of an argument: the tool of today keeps its own default"
+    if change.kind == "default_removed":
+        known = release.answers.defaults.get(change.old, {})
+        if change.where in known:
+            return "carried", ""
+        return "asked", "what does the tool of today get where it is left out?"
+    if change.where in route.usual:
+        return "carried", ""
+    olds = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
+    try:
+        told = route.told(change.where, change.after, olds[change.where])
+    except (Unsayable, KeyError):
+        return "said", f"the tool of today cannot take {as_said(change.after)[:60]}"
+    if same(told, olds[change.where].get("default")):
+        return "carried", ""
+    return "said", "the tool of today takes what it does by itself: it may write, and names none"
 
 
 def required(release: Release, change: ToolChange) -> Judgement:
@@ -67,18 +123,7 @@ def required(release: Release, change: ToolChange) -> Judgement:
     told = release.answers.given.get(change.new, {}).get(path, usual(schema))
     if told is not None or "null" in kinds_of(schema):
         return "carried", ""
-    return "asked", f"what do users say for it? {entry(change.new, path)}"
-
-
-def entry(tool: str, path: str) -> str:
-    """The entry of a mapping that says what users state."""
-    bare = path.isascii() and path.replace("_", "").replace("-", "").isalnum()
-    return f"[given.{tool}] {path if bare else as_quoted(path)} = ..."
-
-
-def as_quoted(path: str) -> str:
-    """A path as a key of TOML."""
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "asked", "what do users say for it?"
 
 
 def new_path(release: Release, change: ToolChange) -> str:
@@ -98,12 +143,44 @@ def renamed(release: Release, change: ToolChange) -> Judgement:
     return "said", "nothing tells what it has become: calls with it fail"
 
 
-def no_longer_required(release: Release, change: ToolChange) -> Judgement:
-    """A parameter that may be left out now: the tool behind it is told the default."""
-    found = _met(release, change.old, change.new).get(change.where, ())
-    if found and all(one.new.get("default") is not None for one in found):
+def removed(release: Release, change: ToolChange) -> Judgement:
+    """A parameter that is gone: where the tool of today wants it, it is asked what that gets."""
+    lead, _, name = change.where.rpartition(".")
+    source = release.before.sources[change.old]
+    route = route_of(release, change)
+    style = route.pages.before if route is not None and route.pages is not None else None
+    if style is not None and style.param.name == change.where and not style.can_go_on:
+        return (
+            "said",
+            "no result says the next page (a Link header is not read): the first is shown",
+        )
+    if not lead:
+        wanted = any(p.name == name and p.required for p in source.tool.params)
+    else:
+        whole = dict(nodes_in(form_of(source))).get(lead, {})
+        known = members_of(whole).get(name)
+        goes_on = lead in _met(release, change.old, change.new)
+        wanted = goes_on and known is not None and known.required
+    if not wanted or change.where in release.answers.defaults.get(change.old, {}):
         return "carried", ""
-    return "said", "the tool behind it asks for it still: a call without it fails"
+    if route is None:
+        return "said", "its calls are led to no tool of today"
+    return "asked", "what does the tool of today get where it is left out?"
+
+
+def no_longer_required(release: Release, change: ToolChange) -> Judgement:
+    """A parameter that may be left out now: the tool behind it is told the default, or asked."""
+    found = _met(release, change.old, change.new).get(change.where, ())
+    told = release.answers.defaults.get(change.old, {}).get(change.where)
+    known = [told if told is not None else one.new.get("default") for one in found]
+    if not found:
+        return "said", "it is inside of an argument that has another form, and is not carried"
+    if all(
+        value is not None and any(True for _ in fitted(value, one.old))
+        for value, one in zip(known, found, strict=True)
+    ):
+        return "carried", ""
+    return "asked", "what does the tool of today get where it is left out?"
 
 
 def widened(release: Release, change: ToolChange) -> Judgement:
@@ -114,15 +191,13 @@ def widened(release: Release, change: ToolChange) -> Judgement:
         and is_left_out(None, one.old, one.required)
         for one in found
     )
-    if only_null:
-        return "carried", ""
-    return "said", "the tool behind it takes the types of today only"
+    return ("carried", "") if only_null else loosened(release, change)
 
 
 def valued(release: Release, change: ToolChange) -> Judgement:
     """Another type, or other choices: carried where the tool behind takes what is said now."""
+    words = release.answers.values.get(change.old, {}).get(change.where, {})
     if change.kind == "choice_replaced":
-        words = release.answers.values.get(change.old, {}).get(change.where, {})
         lost = [one for one in change.before if not words.get(str(one))]
         if lost:
             return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
@@ -130,6 +205,8 @@ def valued(release: Release, change: ToolChange) -> Judgement:
     found = _met(release, change.old, change.new).get(change.where)
     if not found:
         return "said", "it is inside of an argument that has another form, and is not carried"
+    if words and all(words.get(one) for each in found for one in words_of(each.old, each.new)[0]):
+        return loosened(release, change)
     for one in found:
         example = sample(one.new)
         if not _taken(release, change, one, example):

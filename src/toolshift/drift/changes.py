@@ -24,7 +24,7 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.drift.instructions import texts_of
-from toolshift.drift.judge import Judged, judged
+from toolshift.drift.judge import Hypothesis, Judged, judged
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
@@ -42,7 +42,7 @@ from toolshift.interop.parts import tagged
 from toolshift.interop.schema import inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.resolve import pairs_of, settle_tools
+from toolshift.shifts.release.resolve import pairs_of
 
 KINDS: Mapping[str, str] = {
     "tool_added": "a tool that was not there",
@@ -51,6 +51,7 @@ KINDS: Mapping[str, str] = {
     "tool_merged": "a tool is one choice of a new tool",
     "tool_split": "a tool became several, by what one of its parameters said",
     "tool_dispatched": "a tool is called through another, by its name",
+    "tool_superseded": "a tool is deprecated, and its successor stands beside it",
     "parameter_added": "an optional parameter that was not there",
     "required_parameter_added": "a required parameter that was not there",
     "parameter_removed": "a parameter is gone",
@@ -108,7 +109,7 @@ class ToolChange(msgspec.Struct, frozen=True):
         before: what stood there, as JSON.
         after: what stands there.
         sure: whether it is certain what became what; otherwise it is the likeliest reading.
-        perhaps: of a tool that is gone, what it may have become, which is a question.
+        perhaps: of a tool or parameter that is gone, what it may have become, which is a question.
         evidence: what speaks for the reading, in words.
     """
 
@@ -135,7 +136,8 @@ class ToolChange(msgspec.Struct, frozen=True):
         perhaps = "" if self.sure else f" (likely{why})"
         if self.perhaps:
             because = f" ({self.evidence})" if self.evidence else ""
-            return f"{self.old}: a tool is gone. Is it {self.perhaps} now?{because}"
+            gone = f"{self.old}, {self.where}: a parameter" if self.where else f"{self.old}: a tool"
+            return f"{gone} is gone. Is it {self.perhaps} now?{because}"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
         values = [_short(side) for side in (self.before, self.after)]
@@ -188,19 +190,29 @@ def changes_between(
     """
     before, after = from_mcp(old), from_mcp(new)
     given = answers or Answers()
-    settled = settle_tools(before, after, given, accept=True)
-    doubtful = {question.path for question in settled.guessed}
-    return tuple(_changes(judged(settled, before, after, given), before, after, doubtful))
+    return tuple(_changes(judged(before, after, given), before, after))
 
 
-def _changes(
-    found: Judged, before: Toolbox, after: Toolbox, doubtful: set[tuple[str, ...]]
-) -> Iterator[ToolChange]:
+def hypotheses_between(
+    old: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]],
+    answers: Answers | None = None,
+) -> tuple[Hypothesis, ...]:
+    """Who became whom, with standing and evidence; see `changes_between`."""
+    before, after = from_mcp(old), from_mcp(new)
+    given = answers or Answers()
+    return tuple(judged(before, after, given).hypotheses.values())
+
+
+def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolChange]:
     answers = found.answers
+    doubtful = {question.path for question in found.likely}
     yield from _rearranged(found)
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)
     for old, new in pairs_of(answers, before, after):
+        if answers.beside.get(new) == old:
+            continue
         if old in several:
             yield from _of_several(answers, before.sources[old], after.sources[new])
             continue
@@ -219,8 +231,9 @@ def _changes(
         named = list(_differences(source, target, moves))
         for one in named or _unnamed(source, target):
             certain = sure and one.sure
+            perhaps = found.perhaps(old, one.where) if one.kind == "parameter_removed" else ""
             yield ToolChange(
-                one.kind, old, new, one.severity, one.where, one.before, one.after, certain
+                one.kind, old, new, one.severity, one.where, one.before, one.after, certain, perhaps
             )
 
 
@@ -251,7 +264,13 @@ def _rearranged(found: Judged) -> Iterator[ToolChange]:
     """Tools that were merged, split, added or removed."""
     answers = found.answers
     for one in found.hypotheses.values():
+        if one.standing == "question":
+            continue
         sure = one.standing == "certain"
+        if one.kind == "tool_superseded":
+            why = one.evidence
+            yield ToolChange(one.kind, one.old, one.new, "harmless", sure=sure, evidence=why)
+            continue
         if one.kind == "tool_split":
             mapping = answers.split[one.old]
             sides: tuple[str | None, str | None] = (mapping.tools[one.new], None)

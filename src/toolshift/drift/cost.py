@@ -17,6 +17,7 @@ import msgspec
 from toolshift.core.files import write
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.judge import settled_likely
+from toolshift.drift.questions import with_open
 from toolshift.measure.statistics import Interval, accuracy, paired_drop
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
@@ -63,11 +64,11 @@ class Cost(msgspec.Struct, frozen=True):
 
 def write_shifts(before: Side, after: Side, folder: Path) -> list[str]:
     """Writes the release, and its wording alone, as shifts."""
-    answers = settled_likely(before, after).answers
+    answers = with_open(settled_likely(before, after))
     reworded = with_wording(before, after, answers)
     sides = {RELEASE: (after, answers)}
     if reworded.tools not in (before.tools, after.tools):
-        again = settled_likely(before, reworded).answers
+        again = with_open(settled_likely(before, reworded))
         sides[WORDING] = (reworded, again)
     paths = []
     for name, (side, mapping) in sides.items():

@@ -3,12 +3,13 @@
     reading = read_release(old_side, new_side)
     reading.rows        a row for each change
     reading.questions   what two lists cannot tell; at most `MOST_QUESTIONS`
-    reading.shift       the release as a shift, under the likeliest reading
+    reading.shift       the release as a shift, under what is certain or likely
     with_runs(reading, plan, records, agents)   and what agents did where they meet a change
 
 **carried** means that a task which meets the change meets it in a run, and its calls are carried
-out. **asked** means that the likeliest reading is carried, and that an answer settles it. **said**
-means that neither is done; `note` says what is the matter.
+out. **asked** means that an answer settles it, and is then carried. Until then a tool or parameter
+is not carried, and tasks that need it are left out; of choices and results the likeliest reading is
+taken. **said** means that neither is done; `note` says what is the matter.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ from toolshift.core.intake import Intake
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.carried_inputs import (
     Carriage,
+    defaulted,
+    loosened,
     new_path,
     no_longer_required,
     optional,
+    paging,
+    removed,
     renamed,
     required,
     route_of,
@@ -36,7 +41,9 @@ from toolshift.drift.carried_inputs import (
 )
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.events import DriftReport, drift_report
+from toolshift.drift.judge import settled_likely
 from toolshift.drift.lock import lock_in, lock_side
+from toolshift.drift.questions import OF_RESULTS, Asked, Calls, asked_of, with_open
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.drift.sources import is_stream, read_source
 from toolshift.episode.grade import Grade
@@ -47,16 +54,12 @@ from toolshift.runs.run_folder import Record
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
-from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.release import Release
-from toolshift.shifts.release.resolve import Question, answered, settle
+from toolshift.shifts.release.resolve import Question, in_words
 from toolshift.worlds.registry import find_world
 
 RELEASE = "release"
-MOST_QUESTIONS = 10
-_OF_RESULTS = ("fields", "result_values", "units")
-_ORDER = ("renamed", "params", "values", *_OF_RESULTS, "given")
-"""Tables of a mapping, what decides most first."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -114,7 +117,8 @@ class Reading(msgspec.Struct, frozen=True):
         old: what the old tools were read from.
         new: what the new ones were.
         rows: the changes, breaking ones first.
-        questions: what is open: the path of the answer, the likeliest one and its likeness.
+        questions: what is open: the path of the answer, the likeliest one and its likeness, the
+            question in words, and the tools that it is of.
         broken: by old tool, a call that was right and is refused now.
         outcomes: by agent and task, for all tasks that were run.
         left_out: by task, why it cannot be carried over to the new tools.
@@ -179,36 +183,47 @@ def read_tools(text: str) -> Side:
 # -- reading a release -----------------------------------------------------------------------------
 
 
-def read_release(before: Side, after: Side, given: Answers) -> Settling:
-    """Reads what a release does; what is open is read as is likeliest."""
-    settled = settle(before, after, given)
-    likely = settle(before, after, given, accept=True)
-    shift = ShiftFile(FORMAT, RELEASE, before, after, likely.answers)
+def read_release(
+    before: Side, after: Side, given: Answers, calls: Callable[[], Calls] = tuple
+) -> Settling:
+    """Reads what a release does; what is likely is taken, and what is only a question is asked.
+
+    `calls` has the expected calls of the tasks, by which questions are ranked where they are many.
+    """
+    settled = settled_likely(before, after, given)
+    taken = with_open(settled)
+    release = Release(before, after, taken)
     report = drift_report(lock_side(before), after.tools, after.origin, None, given)
-    ranked = sorted(settled.questions, key=_rank)
-    asked, rest = ranked[:MOST_QUESTIONS], ranked[MOST_QUESTIONS:]
-    judge = _Judge(shift.release(), asked, rest)
+    changes = [event.change for event in report.events if event.change is not None]
+    asked = asked_of(release, changes, settled.questions, calls)
+    judge = _Judge(release, asked)
     rows = [
         Row(event.severity, event.sentence, event.change, *judge(event.change))
         for severity in reversed(SEVERITIES)
         for event in report.events
         if event.severity == severity
     ]
-    rows += _logins(judge.release)
-    values, rows = _values_asked(judge.release, rows, MOST_QUESTIONS - len(asked))
-    asked = [*asked, *values]
-    unread = (*before.unread, *after.unread)
+    rows += _logins(release)
     asks = tuple(
-        {"of": ".".join(one.path), "likeliest": one.guess, "likeness": one.likeness}
-        for one in asked
+        {
+            "of": ".".join(one.path),
+            "likeliest": one.guess,
+            "likeness": one.likeness,
+            "asked": in_words(one),
+            "tools": list(one.tools),
+        }
+        for one in asked.first
     )
     reading = Reading(
-        before.origin, after.origin, tuple(rows), asks, dict(report.broken), unread=unread
+        before.origin,
+        after.origin,
+        tuple(rows),
+        asks,
+        dict(report.broken),
+        unread=(*before.unread, *after.unread),
     )
-    draft = settled.answers
-    for one in values:
-        draft = answered(draft, one, UNDECIDED)
-    return Settling(reading, shift, report, tuple(asked), draft)
+    shift = ShiftFile(FORMAT, RELEASE, before, after, taken)
+    return Settling(reading, shift, report, asked.first, asked.draft)
 
 
 def _logins(release: Release) -> Iterator[Row]:
@@ -227,36 +242,11 @@ def _logins(release: Release) -> Iterator[Row]:
                 yield Row("maybe", change.sentence, change, "said", why)
 
 
-def _values_asked(release: Release, rows: list[Row], left: int) -> tuple[list[Question], list[Row]]:
-    """The questions for what users say, as far as some are left, and the rows as they are then."""
-    found: dict[tuple[str, ...], Question] = {}
-    told = []
-    for row in rows:
-        change = row.change
-        if row.carriage == "asked" and change is not None and _CHECKS.get(change.kind) is required:
-            path = ("given", change.new, new_path(release, change))
-            if path not in found and len(found) >= left:
-                note = f"{row.note}, one of too many questions"
-                row = msgspec.structs.replace(row, carriage="said", note=note)  # noqa: PLW2901
-            else:
-                found.setdefault(path, Question(path, "", 0.0, ()))
-        told.append(row)
-    return list(found.values()), told
-
-
-def _rank(question: Question) -> tuple[int, float]:
-    return _ORDER.index(question.path[0]), -question.likeness
-
-
 class _Judge:
     """Says of each change whether it is carried, asked or only said."""
 
-    def __init__(
-        self, release: Release, asked: Sequence[Question], rest: Sequence[Question]
-    ) -> None:
-        self.release = release
-        self.asked = {question.path: question for question in asked}
-        self.rest = {question.path: question for question in rest}
+    def __init__(self, release: Release, asked: Asked) -> None:
+        self.release, self.asked = release, asked
 
     def __call__(self, change: ToolChange | None) -> tuple[Carriage, str]:
         """Whether a change is carried, and why not."""
@@ -264,11 +254,10 @@ class _Judge:
             return "said", "read the text: it is shown to the agent as it is"
         if change.kind.startswith("output_schema"):
             return self._of_results(change)
-        question = self._question(change)
+        question, too_many = self._question(change)
         if question is not None:
-            many = "" if question.path in self.asked else ", one of too many questions"
-            state: Carriage = "said" if many else "asked"
-            return state, f"has {question.path[-1]} become {question.guess}?{many}"
+            note = f"{in_words(question)}{', one of too many questions' if too_many else ''}"
+            return ("said" if too_many else "asked"), note
         if change.kind in _SHOWN:
             return "carried", ""
         check = _CHECKS.get(change.kind)
@@ -281,26 +270,68 @@ class _Judge:
     def _of_results(self, change: ToolChange) -> tuple[Carriage, str]:
         """Whether a change of results is carried: it may be many, and needs all of them to be."""
         state, note = _results(self.release, change)
-        known = {**self.asked, **self.rest}
-        own = [q for path, q in known.items() if path[0] in _OF_RESULTS and path[1] == change.old]
-        if state == "said" or not own:
+        if state == "said":
             return state, note
-        told = [f"has {'.'.join(q.path[2:])} become {q.guess}?" for q in own]
-        if any(q.path not in self.asked for q in own):
-            return "said", f"{'; '.join(told)}, some of too many questions"
-        return "asked", "; ".join([*told, *([note] if state == "asked" else [])])
+        own = [
+            q
+            for q in (*self.asked.first, *self.asked.rest)
+            if (q.path[0] in OF_RESULTS and q.path[1] == change.old)
+            or (q.path[0] in ("returned", "pages") and q.path[1] == change.new)
+        ]
+        if not own:
+            return state, note
+        told = "; ".join(in_words(q) for q in own)
+        if any(q in self.asked.rest for q in own):
+            return "said", f"{told}, some of too many questions"
+        return "asked", told
 
-    def _question(self, change: ToolChange) -> Question | None:
-        paths: list[tuple[str, ...]] = (
-            [("renamed", change.old)] if change.kind.startswith("tool_") else []
-        )
+    def _question(self, change: ToolChange) -> tuple[Question | None, bool]:
+        """The question that a change hangs on, and whether it is one of too many."""
+        paths: list[tuple[str, ...]] = []
+        if change.kind.startswith("tool_"):
+            paths = [("renamed", change.old)]
+        elif change.kind in ("required_parameter_added", "parameter_required"):
+            paths = [("given", change.new, new_path(self.release, change))]
+        elif change.kind in ("parameter_optional", "parameter_removed", "default_removed"):
+            paths = [("defaults", change.old, change.where)]
+        elif change.kind == "parameter_added" and _pages_by(self.release, change):
+            paths = [("pages", change.new, "size")]
         if change.kind.startswith("parameter_") and change.where:
-            paths = [("params", change.old, change.where)]
-        for path, question in ({**self.asked, **self.rest}).items():
-            choice = change.kind.startswith("choice") and path[0] == "values"
-            if path in paths or (choice and path[1:3] == (change.old, change.where)):
-                return question
-        return None
+            paths.insert(0, ("params", change.old, change.where))
+        for path in paths:
+            question, too_many = self.asked.of(path)
+            if question is not None:
+                return question, too_many
+        for question in (*self.asked.first, *self.asked.rest):
+            if self._is_part(question, change):
+                return question, question in self.asked.rest
+        return None, False
+
+    @staticmethod
+    def _is_part(question: Question, change: ToolChange) -> bool:
+        """Whether a change is one side of what a question is of."""
+        table, *of = question.path
+        if table == "values":
+            return of[:2] == [change.old, change.where] and change.kind.startswith(_OF_CHOICES)
+        if table == "renamed":
+            return change.kind == "tool_added" and change.new == question.guess
+        added = change.kind in ("parameter_added", "required_parameter_added")
+        lead, _, name = change.where.rpartition(".")
+        return (
+            table == "params"
+            and added
+            and change.old in question.tools
+            and (name, lead) == (question.guess, of[1].rpartition(".")[0])
+        )
+
+
+def _pages_by(release: Release, change: ToolChange) -> bool:
+    """Whether a parameter is one that asks for a page."""
+    route = route_of(release, change)
+    return route is not None and change.where in paging(route)
+
+
+_OF_CHOICES = ("choice", "type_")
 
 
 def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str]:
@@ -322,8 +353,7 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
         return "carried", ""
     if route is None:
         return "said", "its calls are led to no tool of today"
-    name = change.new
-    form, pages = route.form, route.pages
+    form = route.form
     if form.before is None:
         return "carried", "held to what is declared now: a call that returns another form fails"
     left = [f"{path}: nothing carries its new type" for path in form.unlike]
@@ -333,14 +363,31 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     ]
     if left:
         return "said", "; ".join(left)
-    asked = [
-        f'what does it return for {path}? [returned.{name}] "{path}" = ...' for path in form.missing
-    ]
-    if pages is not None and not pages.is_known:
-        asked.append(f"how many are on a page? [pages.{name}] size = ...")
-    if asked:
-        return "asked", "; ".join(asked)
     return "carried", f"gone: {', '.join(form.dropped)}" if form.dropped else ""
+
+
+def of_clients(release: Release, change: ToolChange) -> tuple[Carriage, str]:
+    """What a server says beside a tool: carried where it is for clients alone.
+
+    So are examples and titles inside of a schema, and the order of choices: they are shown as they
+    are, and no call is refused for them.
+    """
+    keys = {*_keys(change.before), *_keys(change.after)}
+    modes = [side.get("execution") or {} for side in (change.before, change.after) if side]
+    needs = any(isinstance(m, Mapping) and m.get("taskSupport") == "required" for m in modes)
+    if keys and keys <= _OF_CLIENTS and not needs:
+        return "carried", ""
+    return "said", _WHY_NOT["other_changed"]
+
+
+def _keys(side: Any) -> Iterable[str]:
+    return side.keys() if isinstance(side, Mapping) else ()
+
+
+_OF_CLIENTS = frozenset(("_meta", "icons", "execution", "inputSchema"))
+"""Keys of a tool that say nothing of its calls, by the Model Context Protocol: notes and pictures
+for clients, whether a call may be made as a task, and what `drift.changes` puts there of schemas
+that ask the same."""
 
 
 _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
@@ -354,16 +401,25 @@ _CHECKS: dict[str, Callable[[Release, ToolChange], tuple[Carriage, str]]] = {
     "choice_replaced": valued,
     "choices_introduced": valued,
     "parameter_optional": no_longer_required,
+    "parameter_removed": removed,
     "type_widened": widened,
+    "choice_added": loosened,
+    "choices_lifted": loosened,
+    "limit_loosened": loosened,
+    "default_added": defaulted,
+    "default_removed": defaulted,
+    "default_changed": defaulted,
+    "other_changed": of_clients,
     "tool_renamed": _routed,
     "tool_merged": _routed,
     "tool_split": _routed,
     "tool_dispatched": _routed,
+    "tool_superseded": _routed,
 }
 """Changes that are carried on a condition."""
 _SHOWN = frozenset(
     (
-        "tool_removed", "parameter_removed", "choice_removed", "limit_tightened",
+        "tool_removed", "choice_removed", "limit_tightened",
         "description_small", "description_reworded", "description_rewritten", "description_added",
         "description_removed", "annotations_added", "annotations_changed", "annotations_removed",
         "title_changed",
@@ -371,12 +427,6 @@ _SHOWN = frozenset(
 )  # fmt: skip
 """Changes that are carried whole by what an agent is shown and by what its calls are held to."""
 _WHY_NOT = {
-    "default_added": "the tool behind it keeps the default of today",
-    "default_removed": "the tool behind it keeps the default of today",
-    "default_changed": "the tool behind it keeps the default of today",
-    "choice_added": "the tool behind it takes the choices of today only",
-    "choices_lifted": "the tool behind it takes the choices of today only",
-    "limit_loosened": "the tool behind it has the limit of today",
     "schema_changed": "read it: what it does to calls is not known",
     "other_changed": "read it: what it does to calls is not known",
 }
@@ -413,7 +463,7 @@ def with_runs(
         if row.cell.shifts and _is_shifted(row.cell)
     }
     left |= dict.fromkeys(names.values(), why) if why else {}
-    calls = list(_calls(plan, names)) if plan else []
+    calls = expected_calls(plan) if plan else []
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
     measured = any(
         o.shifted.startswith(("passed", "failed"))
@@ -456,13 +506,16 @@ def _said(grade: Grade) -> str:
     return verdict(grade)
 
 
-def _calls(plan: Plan, names: Mapping[str, str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+def expected_calls(plan: Plan) -> list[tuple[str, str, frozenset[str]]]:
     """The expected calls of all tasks: the task, the tool, and the parameters that are passed."""
-    for cell in plan.cells:
-        if not cell.shifts and not cell.trial:
-            for step in build(cell).calls:
-                for tool, arguments in step.true or ((step.name, step.given),):
-                    yield names[cell.lineage], tool, frozenset(arguments)
+    names = _task_names(plan)
+    return [
+        (names[cell.lineage], tool, frozenset(arguments))
+        for cell in plan.cells
+        if not cell.shifts and not cell.trial
+        for step in build(cell).calls
+        for tool, arguments in step.true or ((step.name, step.given),)
+    ]
 
 
 _OF_A_VALUE = ("parameter_", "type_", "choice", "limit_", "default_", "schema_")

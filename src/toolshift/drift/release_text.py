@@ -47,8 +47,8 @@ def ends_in_words(row: Row, outcomes: dict[str, Outcome]) -> str:
 
 def question_in_words(question: Mapping[str, Any]) -> str:
     """What is asked, with the likeliest answer where there is one."""
-    if not question["likeliest"]:
-        return f"{question['of']}: what do users say for it?"
+    if not question["likeness"]:
+        return f"{question['of']}: {question['asked']}"
     return (
         f"{question['of']}: perhaps {question['likeliest']} (likeness {question['likeness']:.2f})"
     )

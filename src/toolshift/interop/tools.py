@@ -81,6 +81,8 @@ class StandIn:
         only: for the fact of a true parameter, the value for which the tool stands alone.
         restated: for the fact of a true parameter, how its values are said now, where they may be
             said otherwise.
+        otherwise: for the fact of a true parameter, what is said where a true call leaves it out,
+            for the shown tool takes something else then.
     """
 
     takes: Mapping[str, str]
@@ -88,6 +90,7 @@ class StandIn:
     inside: str = ""
     only: Mapping[str, Any] = field(default_factory=dict)
     restated: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Documented(Tool, frozen=True, eq=False):

@@ -27,7 +27,7 @@ class Row(msgspec.Struct, frozen=True):
     """What becomes of a tool.
 
     Attributes:
-        what: same, changed, renamed, merged, dispatched, split, removed or added.
+        what: same, changed, renamed, merged, dispatched, split, beside, removed or added.
         changes: what differs, in a few words each.
         partly: what a call of the new tool cannot have carried out by the old one.
     """
@@ -41,7 +41,13 @@ class Row(msgspec.Struct, frozen=True):
 
 def rows_of(release: Release) -> list[Row]:
     """A row for every tool: the new ones in their order, then what is removed."""
-    shared = Counter(route.old for routes in release.routes.values() for route in routes)
+    besides = release.answers.beside
+    shared = Counter(
+        route.old
+        for new, routes in release.routes.items()
+        for route in routes
+        if new not in besides
+    )
     rows = [_row(release, name, routes, shared) for name, routes in release.routes.items()]
     gone = [name for name in release.before.sources if name in release.lost]
     return [*rows, *(Row("removed", name, "", [], []) for name in gone)]
@@ -55,7 +61,9 @@ def _row(release: Release, name: str, routes: tuple[Route, ...], shared: Counter
     old = ", ".join(dict.fromkeys(route.old for route in routes))
     if release.unchanged(name):
         return Row("same", old, name, [], [])
-    if routes[0].inside:
+    if name in release.answers.beside:
+        what = "beside"
+    elif routes[0].inside:
         what = "dispatched"
     elif len(routes) > 1 or routes[0].when:
         what = "merged"
@@ -163,7 +171,10 @@ def _partly(release: Release, name: str, route: Route) -> list[str]:
     heard = {*route.params.values(), route.inside, route.when[0] if route.when else ""}
     after = route.pages.after if route.pages is not None else None
     heard |= {after.param.name, after.size_param} if after is not None else set()
-    limits += [f"{one} has no effect" for one in news if one not in heard]
+    unheard = [one for one in news if one not in heard]
+    refused = [one for one in unheard if one in route.added and not route.reads]
+    limits += [f"{one} has no effect" for one in unheard if one not in refused]
+    limits += [f"{one} cannot be said: calls with it fail" for one in refused]
     if route.form.before is None and route.form.after is not None:
         limits.append("results declare nothing today: one that is not as declared now fails")
     limits += route.form.open
@@ -208,5 +219,15 @@ def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
 def counts_of(rows: list[Row]) -> dict[str, int]:
     """How many tools there are of each kind."""
     counts = Counter(row.what for row in rows)
-    kinds = ("same", "changed", "renamed", "merged", "dispatched", "split", "removed", "added")
+    kinds = (
+        "same",
+        "changed",
+        "renamed",
+        "merged",
+        "dispatched",
+        "split",
+        "beside",
+        "removed",
+        "added",
+    )
     return {kind: counts[kind] for kind in kinds if counts[kind]}

@@ -371,7 +371,7 @@ def check_results(given: Answers, before: Source, after: Source) -> None:
         if value != UNDECIDED and not _fits(value, form.news[path].schema):
             raise WrongEntry(spot, f"{new} does not return {value!r:.80} for {path}")
     for key, size in given.pages.get(new, {}).items():
-        if key != "size" or size < 1:
+        if key != "size" or not isinstance(size, int) or size < 1:
             raise WrongEntry(("pages", new, key), "it takes `size`, a whole number from 1")
         if paged_by(after) is None:
             raise WrongEntry(("pages", new, key), f"{new} does not return pages of one list")

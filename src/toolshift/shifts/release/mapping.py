@@ -8,7 +8,7 @@
     query = "pattern"
 
     [defaults.search_files]                             # by the old tool: what an old parameter
-    limit = 10                                          # gets that nobody can say any more
+    limit = 10                                          # gets where a call does not say it
 
     [values.search_files.order]                         # by the old tool and parameter: old = new
     asc = "ascending"
@@ -44,8 +44,14 @@
     by = "action"                                       # which say by their names what this
     tools = {create_item = "create"}                    # parameter of it said: new = value
 
+    [beside]                                            # a new tool, and the old one that it
+    get_order = "find_order"                            # stands for, which is still there
+
     [given.find_orders]                                 # by the new tool: what users state for
     connection = "c-1"                                  # a parameter that no task speaks of
+
+    [given."*"]                                         # "*": of every tool of which it is asked;
+    connection = "c-1"                                  # of `params`, `given` and `defaults`
 
 Whatever is left out is inferred.
 """
@@ -65,6 +71,8 @@ from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
 
 UNDECIDED = "?"
+EVERY = "*"
+"""In place of a tool: all of those of which the same is asked."""
 Table = dict[str, dict[str, str]]
 
 
@@ -97,10 +105,27 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     result_values: dict[str, Table] = {}
     units: Table = {}
     returned: dict[str, dict[str, Any]] = {}
-    pages: dict[str, dict[str, int]] = {}
+    pages: dict[str, dict[str, int | str]] = {}
     merged: dict[str, Several] = {}
     split: dict[str, Several] = {}
+    beside: dict[str, str] = {}
     given: dict[str, dict[str, Any]] = {}
+
+
+_OF_VALUES = ("given", "returned", "pages", "defaults")
+
+
+def decided(answers: Answers) -> Answers:
+    """The answers without the values that are still open."""
+    tables = {
+        name: {
+            tool: {key: value for key, value in table.items() if value != UNDECIDED}
+            for tool, table in getattr(answers, name).items()
+        }
+        for name in _OF_VALUES
+    }
+    kept = {name: {tool: t for tool, t in each.items() if t} for name, each in tables.items()}
+    return msgspec.structs.replace(answers, **kept)
 
 
 class WrongEntry(UsageError):
@@ -194,16 +219,17 @@ def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:
 def _table(path: tuple[str, ...], table: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     own = {key: value for key, value in table.items() if key not in inner}
-    lines = ["", f"[{'.'.join(map(_key, path))}]"] if own else []
+    lines = ["", f"[{'.'.join(map(as_key, path))}]"] if own else []
     for key, value in own.items():
         note = notes.get(".".join((*path, key)), "")
-        lines.append(f"{_key(key)} = {_value(value)}{f'  # {note}' if note else ''}")
+        lines.append(f"{as_key(key)} = {_value(value)}{f'  # {note}' if note else ''}")
     for key, value in inner.items():
         lines += _table((*path, key), value, notes)
     return lines
 
 
-def _key(name: str) -> str:
+def as_key(name: str) -> str:
+    """A name as a key of TOML."""
     bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
     return name if bare else _value(name)
 
@@ -211,7 +237,7 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     """A value in TOML, whose strings, numbers and lists are those of JSON."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{as_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -4,10 +4,14 @@ A **discriminator** is a parameter whose choices are what the names of the old t
 `tab_list`, `tab_new` and `tab_close` became `tabs(action: list | new | close)`. A **dispatcher**
 takes the name of a tool and its arguments: `execute(tool, arguments)`, beside a finder that lists
 what there is. Only old tools that are gone are looked at, and only a parameter that is new.
+
+A **successor** stands beside the tool that it is for: that one says now that it is deprecated, and
+names the new one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -47,9 +51,44 @@ def _unsettled(
     decided |= {old for one in given.merged.values() for old in one.tools.values()}
     decided |= {old for old, new in given.renamed.items() if new != UNDECIDED}
     gone = {n: s for n, s in before.sources.items() if n not in after.sources and n not in decided}
-    taken = {*given.added, *given.merged, *given.renamed.values()}
+    taken = {*given.added, *given.merged, *given.renamed.values(), *given.beside}
     taken |= {new for one in given.split.values() for new in one.tools}
     return gone, {name: source for name, source in after.sources.items() if name not in taken}
+
+
+def proposed_successors(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, str]:
+    """The new tools that stand beside the old one that they are for."""
+    _, come = _unsettled(before, after, given)
+    come = {name: source for name, source in come.items() if name not in before.sources}
+    found: dict[str, str] = {}
+    for old, source in before.sources.items():
+        now = after.sources.get(old)
+        if now is None or not _is_deprecated(now):
+            continue
+        named = [new for new in come if _mentions(now, new) and not _mentions(source, new)]
+        fitting = [new for new in named if reads(come[new]) or not reads(source)]
+        if len(named) == 1 and fitting:
+            found.setdefault(fitting[0], old)
+    return found
+
+
+def reads(source: Source) -> bool:
+    """Whether a tool is known to read: by its hint, else by its verbs, all of them of reading."""
+    return said_effect(source)[0] == "read"
+
+
+_DEPRECATED = frozenset(words("deprecated obsolete superseded replaced legacy"))
+
+
+def _is_deprecated(source: Source) -> bool:
+    """Whether a tool says that it is to be used no more."""
+    flagged = source.raw.get("deprecated") is True
+    return flagged or bool(_DEPRECATED & {*known_words(source.tool.description)})
+
+
+def _mentions(source: Source, name: str) -> bool:
+    """Whether a description has the name of another tool as a word."""
+    return bool(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", source.tool.description))
 
 
 def proposed_splits(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:

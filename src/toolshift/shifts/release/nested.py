@@ -181,7 +181,7 @@ class Meeting:
             partner = new.get(renamed_to(moved, here, name, new))
             if partner is None:
                 continue
-            was, now = choices_at(param.schema), choices_at(partner.schema)
+            was, now = words_of(param.schema, partner.schema)
             if was and now:
                 self.words(here, was, now, alike_names)
             inner = path_to(there, partner.name)
@@ -224,6 +224,20 @@ def choices_at(schema: Mapping[str, Any]) -> dict[str, str]:
     return {one: one for one in choices} if all(isinstance(c, str) for c in choices) else {}
 
 
+FLAG = {"true": "true", "false": "false"}
+"""The words of a boolean that has become choices, or was some."""
+
+
+def words_of(
+    old: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The words of a value on both sides: its choices, or those of a boolean beside choices."""
+    was, now = choices_at(old), choices_at(new)
+    was = was or (dict(FLAG) if now and kinds_of(old) - {"null"} == {"boolean"} else {})
+    now = now or (dict(FLAG) if was and kinds_of(new) - {"null"} == {"boolean"} else {})
+    return was, now
+
+
 def nodes_in(form: Form, most: int = 2000) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """All values that arguments declare, with their paths; one that holds itself is told once."""
     waiting: list[tuple[str, Mapping[str, Any], tuple[int, ...]]]
@@ -256,6 +270,13 @@ def is_left_out(value: Any, schema: Mapping[str, Any], required: bool) -> bool:
     return value is None and not required and "null" not in kinds_of(schema)
 
 
+def says_nothing(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value of an option says the same as leaving it out: none, an empty one, false, or
+    the only one or the default of its schema.
+    """
+    return value is None or value is False or value in ("", [], {}) or same(value, usual(schema))
+
+
 @dataclass(frozen=True, eq=False)
 class Restated:
     """How the values of one argument are said in its other form.
@@ -269,6 +290,7 @@ class Restated:
         words: by the path of an old value, its words.
         fixed: by the path of an old member that nobody can say any more, what it gets.
         given: by the path of a new member, what users state for it.
+        reads: whether the old tool says that it reads: what it does not know is left out then.
     """
 
     before: Source
@@ -279,6 +301,7 @@ class Restated:
     words: Words = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
+    reads: bool = False
 
     def inward(self, value: Any) -> Any:
         """A value of the new argument as the old one takes it."""
@@ -325,11 +348,12 @@ class _Walk:
 
     def _word(self, value: Any, path: str) -> Any:
         words = self.how.words.get(path, {})
-        if not isinstance(value, str) or not words:
+        word = ("false", "true")[value] if isinstance(value, bool) else value
+        if not isinstance(word, str) or not words:
             return value
         if not self.inward:
-            return words.get(value, value)
-        return next((old for old, new in words.items() if new == value), value)
+            return words.get(word, value)
+        return next((old for old, new in words.items() if new == word), value)
 
     def _object(
         self,
@@ -385,12 +409,20 @@ class _Walk:
                         path_to(path, was),
                         path_to(there, now),
                     )
+            elif self.inward and key in theirs:
+                self._is_unknown(key, each, theirs[key], there)
             elif key not in known:
                 said[key] = self.value(each, *further, f"{path}.*", f"{there}.*")
         for name, param in wanted.items():
             if param.required and name not in said:
                 said |= self._missing(param, theirs.get(to.get(name, "")), path, there)
         return said
+
+    def _is_unknown(self, key: str, value: Any, param: Param, there: str) -> None:
+        """Refuses a member that the old tool does not know, where it may write."""
+        required = param.required or path_to(there, key) in self.how.given
+        if not (self.how.reads or required or says_nothing(value, param.schema)):
+            raise Unsayable(f"the tool behind it does not know {path_to(there, key)}")
 
     def _missing(
         self, param: Param, partner: Param | None, path: str, there: str

@@ -66,6 +66,11 @@ class Style:
     told: Mapping[str, tuple[str, Place]]
     listed: bool
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether results say how the next page is asked for; a Link header is not read."""
+        return self.by != "cursor" or any(what == "next" for what, _ in self.told.values())
+
 
 def paged_by(source: Source) -> Style | None:
     """How a tool pages; None where it does not."""
@@ -338,8 +343,10 @@ def _after(style: Style, whole: Mapping[str, Any], page: int, seen: int) -> Any:
         return style.first + page
     if style.by == "offset":
         return seen
+    if "next" in told:
+        return told["next"]
     listed = _at(whole, style.container)
-    return told["next"] if "next" in told else _id_of(listed[-1]) if listed else None
+    return _id_of(listed[-1]) if listed and style.by == "last" else None
 
 
 def _is_last(told: Mapping[str, Any], page: int, seen: int) -> bool:

@@ -34,7 +34,7 @@ from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, routes
-from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.match import words
 from toolshift.shifts.release.nested import Unsayable
 from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
@@ -95,6 +95,7 @@ class Release:
     def surface(self) -> Surface:
         """How errors of the old tools speak of the new ones."""
         one = {name: routes[0] for name, routes in self.routes.items() if len(routes) == 1}
+        one = {name: route for name, route in one.items() if name not in self.answers.beside}
         names = {route.old: name for name, route in one.items() if route.old != name}
         params = {
             route.old: {a: b for a, b in route.params.items() if a != b} for route in one.values()
@@ -157,6 +158,7 @@ class Release:
         """The change of a scene; a rule, as the registry of shifts takes one."""
         shown = scene.tools
         _fit(self, shown)
+        _settled(self, scene)
         own, neutral = self._of_task(scene) if scene.asks else ((), frozenset())
         layer = _layer(self, shown, own, neutral)
         moved = any(
@@ -192,6 +194,22 @@ def _fit(release: Release, shown: Iterable[Tool]) -> None:
         raise NotApplicable(
             f"the scene has other tools than the change is from: {differences}{more}"
         )
+
+
+def _settled(release: Release, task: Task) -> None:
+    """Checks that nothing is open of what a task calls."""
+    answers = release.answers
+    for step in task.calls:
+        for name, arguments in step.true:
+            if answers.renamed.get(name) == UNDECIDED:
+                raise NotApplicable(f"what has become of {name} is open: [renamed] {name} = ...")
+            needed = {p.name for p in release.before.sources[name].tool.params if p.required}
+            for path, new in answers.params.get(name, {}).items():
+                top = path.partition(".")[0].partition("[")[0]
+                if new == UNDECIDED and top in {*arguments, *needed}:
+                    raise NotApplicable(
+                        f"what has become of {path} of {name} is open: [params.{name}] {path} = ..."
+                    )
 
 
 def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:
@@ -270,7 +288,11 @@ def _layer(
     for name in release.after.sources:
         tool = olds[name] if release.unchanged(name) else _tool(release, name, olds, values)
         spare = frozenset(param for of, param in neutral if of == name)
-        added.append((tool, Carried(release, name, spare)))
+        routes = tuple(
+            route.reading() if olds[route.old].effect == "read" else route
+            for route in release.routes[name]
+        )
+        added.append((tool, Carried(release, name, routes, spare)))
     return Released(frozenset(release.before.sources), tuple(added))
 
 
@@ -320,6 +342,11 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
         inside=facts.get(route.inside, ""),
         only={mine[split.by]: route.fixed[split.by]} if split else {},
         restated={mine[name]: how.outward for name, how in route.restated.items()},
+        otherwise={
+            mine[param.name]: default
+            for param in old.params
+            if param.name in route.usual and (default := param.schema.get("default")) is not None
+        },
     )
 
 
@@ -330,12 +357,14 @@ class Carried:
     Attributes:
         release: the change.
         name: of the new tool.
+        routes: how old tools carry its calls, with what the scene knows of them.
         neutral: parameters that the old tool takes as options and that the task leaves out. The
             value that the mapping or the schema names for one says the same as leaving it out.
     """
 
     release: Release
     name: str
+    routes: tuple[Route, ...]
     neutral: frozenset[str] = frozenset()
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
@@ -354,7 +383,7 @@ class Carried:
             for key, value in arguments.items()
             if key not in self.neutral or not is_neutral(release, name, key, value)
         }
-        route = next((r for r in release.routes[name] if _taken(r, arguments)), None)
+        route = next((r for r in self.routes if _taken(r, arguments)), None)
         if route is None:
             why = "the tools behind this interface are those from before the change"
             return error("not_available", f"{name} is not available here: {why}.", provoked=True)
@@ -363,8 +392,10 @@ class Carried:
         except Unsayable as reason:
             return error("not_available", f"{name} cannot be done here: {reason}.", provoked=True)
         old_arguments = _told_back(release, route, old_arguments)
+        unsaid = route.by_default(arguments, release.before.sources[route.old])
         try:
-            return _outward(*_called(release, route, old_arguments, below), route, arguments)
+            found = _with_defaults(release, route, old_arguments, unsaid, below)
+            return _outward(*found, route, arguments)
         except WrongPage as reason:
             return error("invalid_arguments", f"{name}: {reason}.")
         except Unfit as reason:
@@ -432,6 +463,28 @@ def _told_back(release: Release, route: Route, arguments: dict[str, Any]) -> dic
         return value
 
     return {name: told(name, value) for name, value in arguments.items()}
+
+
+def _with_defaults(
+    release: Release,
+    route: Route,
+    arguments: dict[str, Any],
+    unsaid: frozenset[str],
+    below: Below,
+) -> tuple[Result, Any]:
+    """The result of the old tool where it is told what the new one takes by default.
+
+    A tool that reads is asked as it was before, too: that is the call which tasks of today expect.
+    Where recordings do not have the other one, its result stands.
+    """
+    if not unsaid:
+        return _called(release, route, arguments, below)
+    plain = {name: value for name, value in arguments.items() if name not in unsaid}
+    before = _called(release, route, plain, below) if route.reads else None
+    result = _called(release, route, arguments, below)
+    if not result[0].unrecorded:
+        return result
+    return before or _called(release, route, plain, below)
 
 
 def _called(

@@ -15,7 +15,7 @@ from toolshift.core.tool import Param, Tool
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.mapping import EVERY, UNDECIDED, Answers, as_key, decided
 from toolshift.shifts.release.match import (
     POSSIBLE,
     alike_names,
@@ -25,8 +25,8 @@ from toolshift.shifts.release.match import (
     pair,
     weights_of,
 )
-from toolshift.shifts.release.merge import proposed_merges, proposed_splits
-from toolshift.shifts.release.nested import Meeting, form_of, nodes_in
+from toolshift.shifts.release.merge import proposed_merges, proposed_splits, proposed_successors
+from toolshift.shifts.release.nested import FLAG, Meeting, form_of, nodes_in, words_of
 
 Path = tuple[str, ...]
 
@@ -40,19 +40,43 @@ class Question:
         guess: the likeliest answer.
         likeness: from 0 to 1.
         choices: what else it may be.
+        tools: the old tools that it is of.
     """
 
     path: Path
     guess: str
     likeness: float
     choices: tuple[str, ...]
+    tools: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
         """What to say beside the entry."""
-        if self.path[0] == "given":
-            return "what do users say for it?"
+        if self.path[0] in OF_VALUES:
+            return OF_VALUES[self.path[0]] + (f" perhaps {self.guess}" if self.guess else "")
+        if not self.guess:
+            return f"one of {', '.join(self.choices[:20])}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
+
+
+def in_words(question: Question) -> str:
+    """A question as a sentence, with the entry of the mapping that answers one of a value."""
+    table, tool, *rest = question.path
+    if table in OF_VALUES:
+        keys = ".".join(as_key(key) for key in question.path[:-1])
+        return f"{OF_VALUES[table]} [{keys}] {as_key(rest[-1])} = ..."
+    if not question.guess:
+        return f"which of {', '.join(question.choices[:20])} is {rest[-1]} now?"
+    return f"has {'.'.join(rest) or tool} become {question.guess}?"
+
+
+OF_VALUES: Mapping[str, str] = {
+    "given": "what do users say for it?",
+    "returned": "what stands there in a result?",
+    "pages": "how many are on a page?",
+    "defaults": "what does the tool of today get where it is left out?",
+}
+"""Tables of values that no reading of two lists says, each with what is asked."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +134,40 @@ class _Draft:
             (self.guessed if self.accept else self.questions).append(question)
         return decided
 
+    def words(
+        self,
+        path: Path,
+        was: Mapping[str, Any],
+        now: Mapping[str, Any],
+        given: Mapping[str, str],
+        alike: Callable[[Any, Any], float],
+    ) -> dict[str, str]:
+        """What became of the words of a value; of a boolean beside choices, each is asked."""
+        if (was == FLAG) == (now == FLAG):
+            return self.match(path, was, now, given, alike)
+        found = {old: new for old, new in given.items() if new != UNDECIDED}
+        for word in was:
+            plain = next((one for one in now if _means_the_same(word, one)), "")
+            if plain:
+                found.setdefault(word, plain)
+            elif word not in found:
+                asked = self.guessed if self.accept else self.questions
+                asked.append(Question((*path, word), "", 0.0, tuple(now)))
+        return found
+
     def ask(self, path: Path, guess: str, likeness: float, choices: tuple[str, ...]) -> str:
         """Asks for one entry; returns what stands there until it is answered."""
         question = Question(path, guess, likeness, choices)
         (self.guessed if self.accept else self.questions).append(question)
         return guess if self.accept else UNDECIDED
+
+
+_SWITCH = ({"true", "yes", "on", "enabled"}, {"false", "no", "off", "disabled"})
+"""The words of a switch, which leave no doubt."""
+
+
+def _means_the_same(one: str, other: str) -> bool:
+    return any({one.lower(), other.lower()} <= words for words in _SWITCH)
 
 
 def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settled:
@@ -125,21 +178,20 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
 def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
     """Settles the mapping between two lists of tools; see `settle`."""
     check_answers(given, before, after)
-    stated = {
-        tool: {name: value for name, value in table.items() if value != UNDECIDED}
-        for tool, table in given.given.items()
-    }
-    given = msgspec.structs.replace(given, given={k: v for k, v in stated.items() if v})
+    given = decided(given)
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     split = proposed_splits(before, after, given)
     given = msgspec.structs.replace(given, split={**given.split, **split})
+    beside = proposed_successors(before, after, given)
+    given = msgspec.structs.replace(given, beside={**given.beside, **beside})
     draft = _Draft(accept)
     several = {name for one in given.merged.values() for name in one.tools.values()}
     spent = {name for one in given.split.values() for name in one.tools}
     olds = _without(before.tools, {*given.removed, *several, *given.split})
     finders = {one.finder for one in given.merged.values() if one.finder}
-    news = _without(after.tools, {*given.added, *given.merged, *spent, *finders})
+    taken = {*given.added, *given.merged, *given.beside, *spent, *finders}
+    news = _without(after.tools, taken)
     weights = weights_of([*before.sources, *after.sources])
     renamed = draft.match(
         ("renamed",),
@@ -150,6 +202,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         clash=clashing,
     )
     partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
+    given = _of_each(given, before, after, partners)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
     results: Tables = ({}, {}, {})
@@ -161,6 +214,8 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
             continue
         _settle_pair(draft, given, before, after, one, other, (params, values))
     for one, other in partners:
+        if given.beside.get(other) == one:
+            continue  # its results are told by what the tool that is still there returns
         check_results(given, before.sources[one], after.sources[other])
         settle_results(draft, given, before.sources[one], after.sources[other], results, known)
     fields, result_values, units = results
@@ -185,9 +240,35 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         pages=given.pages,
         merged=given.merged,
         split=given.split,
+        beside=given.beside,
         given=given.given,
     )
     return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
+
+
+def _of_each(
+    given: Answers, before: Toolbox, after: Toolbox, partners: Iterable[tuple[str, str]]
+) -> Answers:
+    """The answers with those for all tools as ones for each: what users state for what is required
+    now, and what an old tool gets for what may be left out now, or has to be.
+    """
+    tables = [
+        {tool: dict(table) for tool, table in each.items() if tool != EVERY}
+        for each in (given.given, given.defaults)
+    ]
+    for old, new in partners:
+        was, now = before.sources[old], after.sources[new]
+        for name, value in given.given.get(EVERY, {}).items():
+            if name in _required(now) - _required(was):
+                tables[0].setdefault(new, {}).setdefault(name, value)
+        for name, value in given.defaults.get(EVERY, {}).items():
+            if name in {p.name for p in was.tool.params} - _required(now):
+                tables[1].setdefault(old, {}).setdefault(name, value)
+    return msgspec.structs.replace(given, given=tables[0], defaults=tables[1])
+
+
+def _required(source: Source) -> set[str]:
+    return {param.name for param in source.tool.params if param.required}
 
 
 def _gone(name: str, olds: Collection[str], kept: Collection[str], to: Mapping[str, str]) -> bool:
@@ -205,6 +286,7 @@ def pairs_of(answers: Answers, before: Toolbox, after: Toolbox) -> list[tuple[st
     several += [(old, new) for old, one in answers.split.items() for new in one.tools]
     settled = {name for pair in several for name in pair} | {*answers.removed, *answers.added}
     settled |= {one.finder for one in answers.merged.values()}
+    besides = [(old, new) for new, old in answers.beside.items()]
     moved = {a: b for a, b in answers.renamed.items() if b not in ("", UNDECIDED)}
     taken = set(moved.values())
     same = [
@@ -212,7 +294,7 @@ def pairs_of(answers: Answers, before: Toolbox, after: Toolbox) -> list[tuple[st
         for name in before.sources
         if name in after.sources and name not in settled | taken and name not in answers.renamed
     ]
-    return [*same, *moved.items(), *several]
+    return [*same, *moved.items(), *several, *besides]
 
 
 def _settle_pair(
@@ -228,20 +310,25 @@ def _settle_pair(
     params, values = tables
     mine, theirs = before.sources[old].tool, after.sources[new].tool
     olds, news = ({p.name: p for p in tool.params} for tool in (mine, theirs))
-    known = given.params.get(old, {})
+    every = {a: b for a, b in given.params.get(EVERY, {}).items() if a not in news}
+    every = {a: b for a, b in every.items() if not b or b in news}
+    known = {**every, **given.params.get(old, {})}
     answers = {name: now for name, now in known.items() if name in olds}
     fixed = given.defaults.get(old, {})
-    free = {name: one for name, one in olds.items() if name not in fixed}
-    moved = draft.match(("params", old), free, news, answers, alike_params)
+    free = {name: one for name, one in olds.items() if name not in fixed or name in news}
+    likeness = _flags_too(
+        [p for n, p in free.items() if n not in news], [p for n, p in news.items() if n not in olds]
+    )
+    moved = draft.match(("params", old), free, news, answers, likeness)
     params[old] = {**params.get(old, {}), **moved}
     for name, param in olds.items():
         partner = news.get(moved.get(name, name))
         if partner is None:
             continue
-        was, now = _choices(param.schema), _choices(partner.schema)
+        was, now = words_of(param.schema, partner.schema)
         answers = given.values.get(old, {}).get(name, {})
         if (was and now) or answers:
-            choice = draft.match(("values", old, name), was, now, answers, alike_names)
+            choice = draft.words(("values", old, name), was, now, answers, alike_names)
             if choice:
                 values.setdefault(old, {})[name] = choice
     _settle_inside(draft, given, before.sources[old], after.sources[new], params, values)
@@ -280,7 +367,7 @@ def _settle_inside(
     ) -> dict[str, str]:
         if path in own:
             return {**values.get(old, {}).get(path, {})}
-        choice = draft.match(("values", old, path), was, now, tables.get(path, {}), alike)
+        choice = draft.words(("values", old, path), was, now, tables.get(path, {}), alike)
         if choice:
             values.setdefault(old, {})[path] = choice
         return choice
@@ -294,12 +381,17 @@ def _settle_inside(
     params[old] |= found
 
 
-def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
-    """The choices of a parameter, where they are words."""
-    choices = schema.get("enum")
-    if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
-        return {}
-    return {one: one for one in choices}
+def _flags_too(gone: Iterable[Param], come: Iterable[Param]) -> Callable[[Param, Param], float]:
+    """The likeness of parameters, by which the one boolean that is gone is asked beside the one
+    parameter with choices that has come, and the reverse: their types tell nothing.
+    """
+    pairs = [(a, b) for a in gone for b in come if FLAG in words_of(a.schema, b.schema)]
+    lone = pairs if len(pairs) == 1 else []
+
+    def alike(one: Param, other: Param) -> float:
+        return max(alike_params(one, other), POSSIBLE if (one, other) in lone else 0.0)
+
+    return alike
 
 
 def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
@@ -308,17 +400,25 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     merged = {name for one in given.merged.values() for name in one.tools.values()}
     finders = {one.finder for one in given.merged.values() if one.finder}
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
-    olds = {*given.params, *given.defaults, *given.values, *given.split}
+    of_all = {EVERY} & {*given.params, *given.given, *given.defaults}
+    olds = {*given.params, *given.defaults, *given.values, *given.split} - of_all
     olds |= {*given.fields, *given.result_values, *given.units}
-    olds |= {*given.renamed, *given.removed, *merged}
-    news = {*later, *given.added, *given.merged, *split, *finders}
-    news |= {*given.given, *given.returned, *given.pages}
+    olds |= {*given.renamed, *given.removed, *merged, *given.beside.values()}
+    news = {*later, *given.added, *given.merged, *given.beside, *split, *finders}
+    news |= {*given.given, *given.returned, *given.pages} - of_all
     for names, box, side in ((olds, before, "old"), (news, after, "new")):
         for name in sorted(names - set(box.sources)):
             raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
+    moved = {*given.renamed, *given.removed, *given.split, *merged}
+    for old, new in given.renamed.items():
+        if new in before.sources and new != old and new not in moved:
+            raise UsageError(
+                f"the mapping: {new} stands for the {new} of before already, so {old} cannot be "
+                f'renamed to it: say both as `merged`, or {old} = "" where nothing stands for it'
+            )
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
     needed += [(new, name) for new, table in given.given.items() for name in table]
     _check_inside(needed, after)
@@ -328,6 +428,11 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
 def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
     """Checks that answers speak of parameters that are there, or of what is inside of them."""
     for tool, name in needed:
+        if tool == EVERY:
+            known = {param.name for each in box.tools for param in each.params}
+            if name not in known:
+                raise UsageError(f"the mapping: {unknown('parameter of all tools', name, known)}")
+            continue
         source = box.sources[tool]
         known = {param.name for param in source.tool.params}
         if name and name not in known:

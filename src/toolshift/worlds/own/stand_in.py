@@ -161,6 +161,11 @@ def _arguments(
             if (param.required or (env.find(param.fact) is not None and param.fact in needed))
             and param.name not in said
         }
+    if stand is not None and not stand.inside:
+        said = {
+            **{p.name: stand.otherwise[p.fact] for p in tool.params if p.fact in stand.otherwise},
+            **said,
+        }
     how = {} if stand is None else stand.restated
     said = {
         name: how[param.fact](said[name]) if param.fact in how else said[name]

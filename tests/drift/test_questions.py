@@ -1,0 +1,304 @@
+"""What a release asks: at most ten questions, those first that decide most, and each is carried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolshift.core.errors import UsageError
+from toolshift.drift.judge import settled_likely
+from toolshift.drift.questions import MOST_QUESTIONS
+from toolshift.drift.release import Settling, read_release
+from toolshift.shifts.release.inputs import side_of
+from toolshift.shifts.release.mapping import EVERY, UNDECIDED, Answers, read_mapping, write_mapping
+from toolshift.shifts.release.resolve import Question, answered
+
+TEXT: dict[str, Any] = {"type": "string"}
+NAMES = ("list_labels", "create_label", "delete_label", "rename_label", "count_labels")
+
+
+def tool(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+    """A tool with required texts, and other parameters by their schemas."""
+    options = {key: schema for key, schema in more.items() if key not in ("text", "results")}
+    inputs = {
+        "type": "object",
+        "properties": {**dict.fromkeys(needs, TEXT), **options},
+        "required": [*needs],
+    }
+    made = {"name": name, "description": more.get("text", name), "inputSchema": inputs}
+    return {**made, "outputSchema": more["results"]} if "results" in more else made
+
+
+def read(old: list[Any], new: list[Any], answers: Answers | None = None, **more: Any) -> Settling:
+    sides = side_of("mcp", "old", old), side_of("mcp", "new", new)
+    return read_release(*sides, answers or Answers(), **more)
+
+
+def rows(settling: Settling) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in settling.reading.rows:
+        if row.change is not None:
+            found.setdefault(row.change.kind, set()).add(row.carriage)
+    return found
+
+
+def asked(settling: Settling) -> list[str]:
+    return [".".join(one.path) for one in settling.open]
+
+
+# -- one question for several tools ----------------------------------------------------------------
+
+
+def test_the_same_value_of_several_tools_is_asked_once_and_carried_to_all() -> None:
+    old = [tool(name, "label") for name in NAMES]
+    new = [tool(name, "label", "connection") for name in NAMES]
+    settling = read(old, new)
+    assert asked(settling) == ["given.*.connection"]
+    assert set(settling.open[0].tools) == set(NAMES)
+    assert rows(settling) == {"required_parameter_added": {"asked"}}
+    assert settling.draft.given == {EVERY: {"connection": UNDECIDED}}
+    after = read(old, new, answered(settling.draft, settling.open[0], "c-1"))
+    assert (asked(after), rows(after)) == ([], {"required_parameter_added": {"carried"}})
+    assert after.shift.mapping.given == {name: {"connection": "c-1"} for name in NAMES}
+
+
+def test_values_of_one_name_and_other_types_are_asked_apart() -> None:
+    old = [tool("list_labels"), tool("count_labels")]
+    new = [tool("list_labels", "page"), tool("count_labels")]
+    new[1]["inputSchema"] = {
+        "type": "object",
+        "properties": {"page": {"type": "integer"}},
+        "required": ["page"],
+    }
+    assert sorted(asked(read(old, new))) == ["given.count_labels.page", "given.list_labels.page"]
+
+
+def test_two_meanings_of_one_name_are_never_one_question() -> None:
+    old, new = [tool(name) for name in NAMES], []
+    for name, text in zip(NAMES, ("A desk.",) * 2 + ("A name.",) * 3, strict=True):
+        made = tool(name, "name")
+        made["inputSchema"]["properties"]["name"] = {**TEXT, "description": text}
+        new.append(made)
+    assert sorted(asked(read(old, new))) == sorted(f"given.{name}.name" for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("texts", "questions"),
+    [(("", ""), 2), (("A desk.", "A desk."), 1), (("A desk.", "A name."), 2)],
+)
+def test_what_two_tools_have_by_name_alone_is_asked_apart(texts: Any, questions: int) -> None:
+    old, new = [tool(name) for name in NAMES[:2]], []
+    for name, text in zip(NAMES, texts, strict=False):
+        made = tool(name, "name")
+        made["inputSchema"]["properties"]["name"] = {
+            **TEXT,
+            **({"description": text} if text else {}),
+        }
+        new.append(made)
+    assert len(read(old, new).open) == questions
+
+
+def test_the_same_parameter_of_several_tools_is_asked_once_and_carried_to_all() -> None:
+    old = [tool(name, "label_sku", "amount", "reason") for name in NAMES]
+    new = [tool(name, "unit_label_number_text", "amount") for name in NAMES]
+    settling = read(old, new)
+    question, left = settling.open
+    assert question.path == ("params", EVERY, "label_sku")
+    assert left.path == ("defaults", EVERY, "reason"), "today's tools want it still"
+    assert set(question.tools) == set(NAMES)
+    assert settling.shift.mapping.params == {n: {"label_sku": UNDECIDED} for n in NAMES}
+    whole = read(old, new, answered(settling.draft, question, question.guess))
+    assert whole.shift.mapping.params == {n: {"label_sku": question.guess} for n in NAMES}
+    told = read(old, new, answered(settling.draft, left, "none"))
+    assert told.shift.mapping.defaults == {name: {"reason": "none"} for name in NAMES}
+    assert "defaults.*.reason" not in asked(told)
+    gone = read(old, new, answered(settling.draft, question, ""))
+    assert "params.*.label_sku" not in asked(gone)
+
+
+def test_what_is_asked_of_all_survives_its_file(tmp_path: Any) -> None:
+    old = [tool(name, "label") for name in NAMES]
+    new = [tool(name, "label", "connection") for name in NAMES]
+    settling = read(old, new)
+    notes = {".".join(one.path): one.note for one in settling.open}
+    file = tmp_path / "change.mapping.toml"
+    file.write_text(write_mapping(settling.draft, notes))
+    assert 'connection = "?"  # what do users say for it?' in file.read_text()
+    assert asked(read(old, new, read_mapping(file))) == ["given.*.connection"]
+    file.write_text(file.read_text().replace('"?"', '"c-1"'))
+    assert asked(read(old, new, read_mapping(file))) == []
+
+
+# -- at most ten -----------------------------------------------------------------------------------
+
+
+def many(count: int) -> tuple[list[Any], list[Any]]:
+    """Tools that each want another value."""
+    old = [tool(f"list_{n}", "label") for n in range(count)]
+    return old, [tool(f"list_{n}", "label", f"value_{n}") for n in range(count)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 25), st.integers(0, 24))
+def test_at_most_ten_are_asked_and_the_rest_is_said(count: int, met: int) -> None:
+    old, new = many(count)
+    name = f"list_{met % count}"
+    settling = read(old, new, calls=lambda: [("task", name, frozenset())])
+    first = min(count, MOST_QUESTIONS)
+    states = [row.carriage for row in settling.reading.rows]
+    assert (len(settling.open), states.count("asked")) == (first, first)
+    assert states.count("said") == count - first
+    told = [row.note for row in settling.reading.rows if row.carriage == "said"]
+    assert all("one of too many questions" in note for note in told)
+    if count > MOST_QUESTIONS:  # the tool that a task calls is asked first
+        assert settling.open[0].path[1] == name
+
+
+def test_what_more_tools_need_is_asked_before_what_one_needs() -> None:
+    old, new = many(12)
+    old += [tool(name, "label") for name in NAMES]
+    new += [tool(name, "label", "connection") for name in NAMES]
+    assert asked(read(old, new))[0] == "given.*.connection"
+
+
+# -- a question counts where its answer is carried -------------------------------------------------
+
+ONE = {"type": "object", "properties": {"id": TEXT}, "required": ["id"]}
+ITEMS = {"items": {"type": "array", "items": ONE}}
+LIST: dict[str, Any] = {"type": "object", "properties": ITEMS, "required": ["items"]}
+MORE = {"type": "object", "properties": {"id": TEXT, "zone": TEXT}, "required": ["id", "zone"]}
+OTHER = {"type": "object", "properties": {"code_id_text": TEXT}, "required": ["code_id_text"]}
+NUMBER = {"type": "integer"}
+FLAG = {"type": "boolean"}
+LEVEL = {"type": "string", "enum": ["error", "info", "debug"]}
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, Any]] = {
+    "a tool": (
+        tool("get_hours", "place", "day", text="Opening hours of a place on a day."),
+        tool("show_schedule", "place", "day", text="Opening times."),
+        "renamed.get_hours",
+        "show_schedule",
+    ),
+    "a parameter": (
+        tool("list_labels", "sku", "a"),
+        tool("list_labels", "unit_sku_number_text", "b_c_d"),
+        "params.list_labels.sku",
+        "unit_sku_number_text",
+    ),
+    "a choice": (
+        tool("list_labels", order={"type": "string", "enum": ["created_at", "x"]}),
+        tool("list_labels", order={"type": "string", "enum": ["made_at", "x"]}),
+        "values.list_labels.order.created_at",
+        "made_at",
+    ),
+    "a value of users": (
+        tool("list_labels"),
+        tool("list_labels", "zone"),
+        "given.list_labels.zone",
+        "Z-1",
+    ),
+    "a place of results": (
+        tool("get_label", results=ONE),
+        tool("get_label", results=MORE),
+        "returned.get_label.zone",
+        "Z-1",
+    ),
+    "the size of a page": (
+        tool("list_labels", results=LIST),
+        tool("list_labels", results=LIST, cursor=TEXT),
+        "pages.list_labels.size",
+        2,
+    ),
+    "what is left out": (
+        tool("list_labels", "zone"),
+        tool("list_labels", zone=TEXT),
+        "defaults.list_labels.zone",
+        "Z-1",
+    ),
+    "what today's tool wants and nobody can say": (
+        tool("list_labels", "zone", "label"),
+        tool("list_labels", "label"),
+        "defaults.list_labels.zone",
+        "Z-1",
+    ),
+    "a default that is gone": (
+        tool("list_labels", limit={**NUMBER, "default": 5}),
+        tool("list_labels", limit=NUMBER),
+        "defaults.list_labels.limit",
+        7,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_answer_turns_what_is_asked_into_what_is_carried(case: str) -> None:
+    old, new, path, answer = CASES[case]
+    settling = read([old], [new])
+    question: Question = next(one for one in settling.open if ".".join(one.path) == path)
+    notes = [row.note for row in settling.reading.rows if row.carriage == "asked"]
+    assert notes
+    assert all(notes), "what is asked is said beside the change"
+    after = read([old], [new], answered(settling.draft, question, answer))
+    assert path not in asked(after)
+    for row in after.reading.rows:
+        assert question.note not in row.note
+        if row.change is not None and row.change.kind != "tool_added":
+            assert row.carriage in ("carried", "asked"), row
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_only_a_question_of_a_tool_or_parameter_is_not_taken(case: str) -> None:
+    old, new, path, _ = CASES[case]
+    settled = settled_likely(side_of("mcp", "old", [old]), side_of("mcp", "new", [new]))
+    if path.startswith(("renamed", "params")):
+        assert not settled.answers.renamed
+        assert not settled.answers.params
+
+
+@pytest.mark.parametrize(
+    ("successor", "carried"), [("fetch_label", True), ("purge_label", False), ("etikett_x", False)]
+)
+def test_a_successor_stands_beside_a_deprecated_tool_and_never_writes_for_a_read(
+    successor: str, carried: bool
+) -> None:
+    old = tool("get_label", "label")
+    now = {**old, "description": f"Deprecated, use {successor}."}
+    settling = read([old], [now, tool(successor, "label")])
+    assert ("tool_superseded" in rows(settling)) == carried
+    assert settling.shift.mapping.beside == ({successor: "get_label"} if carried else {})
+    assert rows(settling).get("tool_added", set()) == (set() if carried else {"said"})
+
+
+def test_a_tool_that_only_names_another_is_not_deprecated() -> None:
+    old = tool("get_label", "label")
+    now = {**old, "description": "See also fetch_label."}
+    assert "tool_superseded" not in rows(read([old], [now, tool("fetch_label", "label")]))
+
+
+@pytest.mark.parametrize(
+    ("told", "state"), [({"next_cursor": TEXT}, "carried"), ({}, "said"), ({"zone": TEXT}, "said")]
+)
+def test_pages_that_only_a_header_leads_on_from_are_said(told: Any, state: str) -> None:
+    """A Link header is no part of a result, so nobody can fetch the other pages by it."""
+    paged = {**LIST, "properties": {**LIST["properties"], **told}}
+    old = tool("list_labels", results=paged, cursor=TEXT)
+    assert rows(read([old], [tool("list_labels", results=LIST)]))["parameter_removed"] == {state}
+
+
+def test_one_of_several_that_became_one_is_asked_and_may_be_gone() -> None:
+    page = tool("open_page", "url", text="Opens a page of the browser at an address.")
+    back = tool("open_page_back", "steps", text="Opens a page of the browser that was before.")
+    more = {"url": TEXT, "back": {"type": "integer"}}
+    now = {**page, "inputSchema": {"type": "object", "properties": more}}
+    settling = read([page, back], [now])
+    assert "renamed.open_page_back" in asked(settling)
+    (row,) = (r for r in settling.reading.rows if r.change and r.change.kind == "tool_removed")
+    assert (row.carriage, "Is it open_page now?" in row.sentence) == ("asked", True)
+    question = next(one for one in settling.open if one.path[0] == "renamed")
+    gone = read([page, back], [now], answered(settling.draft, question, ""))
+    assert "renamed.open_page_back" not in asked(gone)
+    assert rows(gone)["tool_removed"] == {"carried"}
+    with pytest.raises(UsageError, match="say both as `merged`"):
+        read([page, back], [now], answered(settling.draft, question, "open_page"))
