@@ -266,7 +266,7 @@ class HalfMemory(PlantedSolver):
 PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "memorises_names": (MemorisesNames, "memorised_name"),
     "memorises_order": (MemorisesOrder, "wrong_order"),
-    "ignores_results": (IgnoresResults, "ignored_result"),
+    "ignores_results": (IgnoresResults, "invented_value"),
     "parrots": (Parrots, "ignored_result"),
     "offers_all": (OffersAll, "guessed_among_codes"),
     "never_refuses": (NeverRefuses, "answered_without_evidence"),

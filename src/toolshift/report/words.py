@@ -10,9 +10,12 @@ from toolshift.measure.report import AgentReport, Judged, UnreadCalls
 
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
-    "wrong_tool": "It called a tool that was never on offer, or that has no part in the task.",
-    "bad_arguments": "It passed a wrong argument: one that nothing had shown it, a miscopy, or "
-    "another than the task needs.",
+    "wrong_tool": "It called a tool that has no part in the task.",
+    "invented_tool": "It invented a tool: it called one that was never on offer.",
+    "bad_arguments": "It passed a wrong argument: a miscopy, one that the schema does not allow, "
+    "or another than the task needs.",
+    "invented_value": "It invented a value: it passed an id, a name or a choice that nothing had "
+    "shown it.",
     "filled_option": "It filled an optional parameter that the task does not need, with a value "
     "that the schema does not allow.",
     "ignored_result": "It had been told the right value, or all that the answer depends on, "

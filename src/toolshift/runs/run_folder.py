@@ -62,8 +62,11 @@ from toolshift.shifts.facts import know_facts
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents, know_versions
 
-FORMAT = 2
-"""Format 1 had other names for two causes; `Grade` reads them under their current names."""
+FORMAT = 3
+"""Format 1 had other names for two causes; `Grade` reads them under their current names. In format 2
+an invented tool counted as `wrong_tool` and an invented value as `bad_arguments` or
+`ignored_result`: only the trace tells which is which, so such a run keeps its causes until
+`toolshift regrade RUN --write` names them anew."""
 VERDICTS = "judge.jsonl"
 DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"

@@ -35,12 +35,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", type=int, default=3, help="tasks of each world")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of each task")
+    parser.add_argument("--world", action="append", choices=WORLDS, help="only this one; repeat")
     parser.add_argument("--agent", action="append", help="only this one; repeat")
     parser.add_argument("--wrong", action="store_true", help="print each failure that is not right")
     parser.add_argument("--out", help="file for the table")
     options = parser.parse_args()
     chosen = Selection(
-        "standard", worlds=WORLDS, tasks=options.tasks, seeds=options.seeds, placebo=False
+        "standard",
+        worlds=tuple(options.world or WORLDS),
+        tasks=options.tasks,
+        seeds=options.seeds,
+        placebo=False,
     )
     cells = make_plan(select(chosen)).cells
     named: dict[str, Counter[str]] = defaultdict(Counter)
