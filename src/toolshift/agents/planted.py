@@ -289,6 +289,9 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
 }
 """Every weakness, and the cause that a valid instrument must name for it."""
 
+ALSO_RIGHT = {"memorises_order": "bad_arguments"}
+"""A second cause that may come first: under `required_parameter` it leaves out what it knows."""
+
 
 class PlantedAgent:
     """A sound solver with some weaknesses, each active in a share of the episodes."""

@@ -196,7 +196,8 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     answers = [step.said for step in steps if step.kind == "answer"]
     if any(ask.expected for ask in scene.asks) and _kept_to_an_earlier_turn(scene, steps, answers):
         return "ignored_update"
-    if _was_told_the_answer(scene, steps, answers) or _was_told_all(scene, steps):
+    before = _until_the_last_wrong_answer(scene, steps)
+    if _was_told_the_answer(scene, steps, before) or _was_told_all(scene, before):
         return "ignored_result"
     picked = _picked_another(scene, steps)
     if picked is not None:
@@ -211,12 +212,21 @@ def _went_well(steps: Sequence[Step]) -> bool:
     return last is not None and last.ok and not last.hint
 
 
-def _was_told_the_answer(scene: Scene, steps: Sequence[Step], answers: Sequence[str]) -> bool:
+def _until_the_last_wrong_answer(scene: Scene, steps: Sequence[Step]) -> Sequence[Step]:
+    """What was known when it was given; all steps where no answer is wrong."""
+    answers = [number for number, step in enumerate(steps) if step.kind == "answer"]
+    right = answers_right(scene, steps)
+    wrong = [number for number, fine in zip(answers, right, strict=False) if not fine]
+    return steps[: wrong[-1] + 1] if wrong else steps
+
+
+def _was_told_the_answer(scene: Scene, steps: Sequence[Step], before: Sequence[Step]) -> bool:
     """Whether an answer is wrong although results had shown the right one.
 
     An answer that states nothing at all, before all calls were made, used nothing in its place.
     """
-    shown = "\n".join(step.text for step in steps if step.kind == "call")
+    answers = [step.said for step in steps if step.kind == "answer"]
+    shown = "\n".join(step.text for step in before if step.kind == "call")
     right = (*answers_right(scene, steps), *(False for _ in scene.asks))
     missed = [
         ask
@@ -225,7 +235,7 @@ def _was_told_the_answer(scene: Scene, steps: Sequence[Step], answers: Sequence[
     ]
     wrong = [answer for answer, is_right in zip(answers, right, strict=False) if not is_right]
     silent = bool(wrong) and not any(map(_STATES.search, wrong))
-    if silent and not any(map(is_plain, scene.asks)) and not _was_told_all(scene, steps):
+    if silent and not any(map(is_plain, scene.asks)) and not _was_told_all(scene, before):
         return False
     return bool(missed) and all(_shows(shown, ask) for ask in missed)
 

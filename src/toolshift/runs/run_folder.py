@@ -63,10 +63,9 @@ from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents, know_versions
 
 FORMAT = 3
-"""Format 1 had other names for two causes; `Grade` reads them under their current names. In format 2
-an invented tool counted as `wrong_tool` and an invented value as `bad_arguments` or
-`ignored_result`: only the trace tells which is which, so such a run keeps its causes until
-`toolshift regrade RUN --write` names them anew."""
+"""Format 1 had other names for two causes; `Grade` reads them under their current names. Format 2
+had no `invented_tool` and `invented_value`: which other causes these were only the traces tell, so
+such a run keeps its causes until `toolshift regrade RUN --write`."""
 VERDICTS = "judge.jsonl"
 DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"
