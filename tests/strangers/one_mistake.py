@@ -760,8 +760,8 @@ AGENTS: dict[str, type[OneMistake]] = {
 }
 
 
-def play(name: str, scene: Scene) -> tuple[Episode, Declared | None]:
+def play(kind: type[OneMistake], scene: Scene) -> tuple[Episode, Declared | None]:
     """An agent's episode in a scene, and what it declares; None where it made no mistake."""
-    agent, episode = AGENTS[name](), Episode(scene)
+    agent, episode = kind(), Episode(scene)
     agent.play(episode)
     return episode, agent.declared

@@ -20,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[2] / "tests"))
 
-from strangers.one_mistake import AGENTS, play  # noqa: E402
+from strangers import one_mistake, second_look  # noqa: E402
 
 from toolshift.episode.grade import grade  # noqa: E402
 from toolshift.runs.cell import build  # noqa: E402
@@ -35,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", type=int, default=3, help="tasks of each world")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of each task")
+    parser.add_argument("--second", action="store_true", help="those of second_look.py")
     parser.add_argument("--world", action="append", choices=WORLDS, help="only this one; repeat")
     parser.add_argument("--agent", action="append", help="only this one; repeat")
     parser.add_argument("--wrong", action="store_true", help="print each failure that is not right")
@@ -47,13 +48,14 @@ def main() -> None:
         seeds=options.seeds,
         placebo=False,
     )
+    agents_of = second_look.AGENTS if options.second else one_mistake.AGENTS
     cells = make_plan(select(chosen)).cells
     named: dict[str, Counter[str]] = defaultdict(Counter)
     verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     for cell in cells:
         scene = build(cell)
-        for name in options.agent or AGENTS:
-            episode, declared = play(name, scene)
+        for name in options.agent or agents_of:
+            episode, declared = one_mistake.play(agents_of[name], scene)
             verdict = grade(episode)
             if declared is None or verdict.passed or verdict.void:
                 continue
@@ -67,8 +69,8 @@ def main() -> None:
     total: Counter[str] = sum(verdicts.values(), Counter())
     failures = sum(total.values())
     agents: dict[str, Any] = {}
-    for name in options.agent or AGENTS:
-        says = AGENTS[name].says
+    for name in options.agent or agents_of:
+        says = agents_of[name].says
         first = named[name].most_common(1)[0][0] if named[name] else ""
         agents[name] = {
             "declared": says.right,
