@@ -381,11 +381,21 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
                 or _left_unread(scene, step, after)
                 or _passed_over(scene, step, after)
             )
-            harmless = cause == "wrong_tool" and _came_to_nothing(watch, step, after)
+            harmless = (cause == "wrong_tool" and _came_to_nothing(watch, step, after)) or (
+                cause == "invented_tool" and _went_on(scene, steps[:number], after)
+            )
             lasting = cause in LASTING or not _made_good(after, step, scene)
             if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
+
+
+def _went_on(scene: Scene, before: Sequence[Step], after: Sequence[Step]) -> bool:
+    """Whether what the scene expected in place of a call was done after it, or before."""
+    done = [call for step in before if step.ok for call in step.true]
+    right = (call for step in scene.calls for call in step.true)
+    expected = next((call for call in right if call not in done), None)
+    return expected is None or any(expected in step.true for step in after if step.ok)
 
 
 def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
@@ -796,11 +806,16 @@ class _Watch:
         return any(matcher.ratio() >= _NEAR for _ in islice(alike, _MAX_TRIED))
 
     def _off_by_one(self, value: str) -> bool:
-        """Whether a value that was shown differs in one sign alone; short ones do so by chance."""
+        """Whether a shown value differs in one sign: another, missing or added; by chance if short.
+
+        Only whole values are compared, no part of one.
+        """
         if not _SHORT <= len(value) <= _LONG:
             return False
-        places = (f"{re.escape(value[:n])}.{re.escape(value[n + 1 :])}" for n in range(len(value)))
-        return re.search(rf"(?<!\w)(?:{'|'.join(places)})(?!\w)", self.heard) is not None
+        cuts = [(re.escape(value[:n]), re.escape(value[n + 1 :])) for n in range(len(value))]
+        other = [f"{before}.?{after}" for before, after in cuts]
+        missing = [f"{re.escape(value[:n])}.{re.escape(value[n:])}" for n in range(1, len(value))]
+        return re.search(rf"(?<!\w)(?:{'|'.join(other + missing)})(?!\w)", self.heard) is not None
 
     def _windows(self, value: str) -> Iterator[str]:
         """The places of about the length of a value that begin and end as it does."""
