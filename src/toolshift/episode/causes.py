@@ -57,6 +57,7 @@ CAUSES = (
     "unrecorded",
     "broken_shift",
     "own_outage",
+    "dropped_connection",
     "unclear_answer",
 )
 """Every cause, with its meaning:
@@ -86,6 +87,7 @@ CAUSES = (
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
 - broken_shift: the code of the shift raised; neither a pass nor a failure.
 - own_outage: its own program said that what it needs is out of order; neither a pass nor a failure.
+- dropped_connection: a server broke off the connection in a call; neither a pass nor a failure.
 """
 
 LASTING = ("surplus_write", "missed_page")
