@@ -38,8 +38,8 @@ CAUSES = {
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
     "own_outage": "Its own program said that it is out of order: not scored, and a failure in the "
     "headline.",
-    "dropped_connection": "A server broke off the connection in its call: not scored, and a failure "
-    "in the headline.",
+    "dropped_connection": "A server broke off the connection in its call: not scored, and a "
+    "failure in the headline.",
     "unclear_answer": "Whether its answer is right cannot be told by the type of the answer.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
