@@ -71,6 +71,8 @@ def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["agents"][0]["name"] == "mine:reply"
     records = (tmp_path / "out" / "episodes.jsonl").read_text().splitlines()
     assert {json.loads(line)["end"] for line in records} <= {"answered", "refused", "budget"}
+    solved = json.loads(done.stdout)["agents"][0]["grid"]["solved"]
+    assert solved > 0, "a first run in which nothing passes teaches nothing"
 
 
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

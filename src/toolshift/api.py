@@ -102,7 +102,7 @@ def _check_one_selection(suite: object, named: Iterable[str]) -> None:
 @_one_selection
 def evaluate(
     agent: AgentLike | Sequence[AgentLike],
-    suite: str | Selection = "quick",
+    suite: str | Selection = "",
     *,
     worlds: Sequence[str] = (),
     kinds: Sequence[str] = (),
@@ -139,8 +139,9 @@ def evaluate(
         agent: a function of (messages, tools) that returns a string or an OpenAI assistant
             message; an object with `name` and `reply(turn)`; a spec such as "chat:gpt-4.1-mini"
             (`toolshift.agents.catalog`); or a list of these.
-        suite: "quick", "standard", "paper" or "realistic"; or a whole `Selection`, and then none
-            of the arguments from `worlds` to `under`.
+        suite: "quick", "standard", "paper" or "realistic" (where none is named, "standard" for
+            worlds of your own, else "quick"); or a whole `Selection`, and then none of the
+            arguments from `worlds` to `under`.
         worlds: worlds instead of the suite's.
         kinds: only these task kinds.
         shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
@@ -214,7 +215,7 @@ def evaluate(
 
 
 async def evaluate_async(
-    agent: AgentLike | Sequence[AgentLike], suite: str | Selection = "quick", **arguments: Any
+    agent: AgentLike | Sequence[AgentLike], suite: str | Selection = "", **arguments: Any
 ) -> Evaluation:
     """As `evaluate`, for a program with an event loop, which goes on meanwhile.
 

@@ -24,7 +24,7 @@ from itertools import combinations, groupby
 from pathlib import Path
 
 from toolshift.agents.catalog import make_agent
-from toolshift.agents.planted import PLANTED
+from toolshift.agents.planted import ALSO_RIGHT, PLANTED
 from toolshift.episode.causes import CAUSES
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
@@ -72,7 +72,9 @@ def expected(name: str) -> set[str]:
     """The causes that a valid instrument may rank first for an agent."""
     if name == "oracle":
         return {""}
-    return {PLANTED[part.split("@")[0]][1] for part in name.split("+")}
+    parts = [part.split("@")[0] for part in name.split("+")]
+    also = {ALSO_RIGHT[part] for part in parts if part in ALSO_RIGHT}
+    return also | {PLANTED[part][1] for part in parts}
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ TAPE_UNDER: dict[str, str] = {
     "redirect": "no_recovery",
     "fatal_error": "no_recovery",
     "fatal_error_lookalike": "no_recovery",
-    "no_such_entity": "bad_arguments",
+    "no_such_entity": "invented_value",  # declared as bad_arguments, of which it was a part then
     "reversed_order": "wrong_order",
     "new_precondition": "wrong_order",
 }

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from surfing import run_into
 
+from toolshift.episode.grade import AT_WILL
 from toolshift.measure.nothing_lost import (
     fisher_p_value,
     judge_losses,
@@ -71,3 +72,25 @@ def test_the_p_values_are_exact() -> None:
     assert fisher_p_value(5, 3, 5, 0) == 1
     assert tarone_threshold([Fraction(1, 252)] + [Fraction(1)] * 40) == Fraction(1, 20)
     assert tarone_threshold([Fraction(1, 252)] * 6) == Fraction(1, 120)
+
+
+@pytest.mark.parametrize("cause", AT_WILL)
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_void_that_an_agent_can_bring_about_is_a_failure(
+    tmp_path: Path, cause: str, side: str
+) -> None:
+    """To be void on purpose never pays: it neither hides a loss, nor makes one of a failure."""
+    sound, void = played(tmp_path / "a", 1), played(tmp_path / "b", 1, 1, void=True)
+    records = [
+        replace(one, grade=replace(one.grade, cause=cause)) if one.grade.void else one
+        for one in void.records()
+    ]
+    void.rewrite(records)
+    void = RunFolder.read(void.path)
+    if side == "after":
+        found = judge_losses(sound, void)
+        assert (found.verdict, found.unscored) == ("fail", 0)
+        assert found.lost[0].cause == cause
+    else:
+        found = judge_losses(void, sound)
+        assert (found.verdict, found.scenes) == ("pass", len(list(sound.records())) - 1)

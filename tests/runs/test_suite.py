@@ -16,7 +16,7 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.suite import LATER, Selection, read_arms, read_stack, select
+from toolshift.runs.suite import LATER, Selection, read_arms, read_stack, select, suite_of
 from toolshift.shifts.files import FILES
 from toolshift.shifts.registry import find_shift, shifts
 
@@ -204,3 +204,34 @@ def test_a_limit_on_repeats_is_in_the_plan_and_none_leaves_its_hash_as_it_was() 
 def test_a_limit_on_repeats_that_no_agent_can_keep_is_refused(number: int) -> None:
     with pytest.raises(UsageError, match="max_repeats must be 0"):
         select(Selection("quick", max_repeats=number))
+
+
+def test_worlds_of_ones_own_are_run_with_the_standard_suite_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It alone has what a release does to tools of one's own: parameters, types, defaults."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "default_suite_tools.py").write_text(
+        'def get_price(item: str, size: str = "m") -> dict:\n'
+        '    """Get the price of an item."""\n    return {"price": "12.50"}\n'
+    )
+    file = tmp_path / "tasks.yaml"
+    file.write_text(
+        "world: default_suite\n"
+        "tools: {python: default_suite_tools}\n"
+        'tasks: [{id: a, ask: "What is the price of the kettle?",\n'
+        "  calls: [{name: get_price, arguments: {item: kettle}}], check: {answer: 12.50}}]\n"
+    )
+    own = Selection(worlds=(str(file),))
+    named = suite_of(replace_suite(own, "standard"))
+    assert suite_of(own).shifts == named.shifts
+    assert suite_of(own).name == named.name
+    assert suite_of(replace_suite(own, "quick")).name.startswith("quick@")
+    # Where shifts are named only the number of tasks is left to a suite; ours stay as they were.
+    assert suite_of(msgspec.structs.replace(own, shifts=("redirect",))).name.startswith("quick@")
+    for worlds in ((), ("poi",), ("poi", str(file))):
+        assert suite_of(Selection(worlds=worlds)).name.startswith("quick@")
+
+
+def replace_suite(selection: Selection, name: str) -> Selection:
+    return msgspec.structs.replace(selection, suite=name)

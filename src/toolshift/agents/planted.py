@@ -266,7 +266,7 @@ class HalfMemory(PlantedSolver):
 PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "memorises_names": (MemorisesNames, "memorised_name"),
     "memorises_order": (MemorisesOrder, "wrong_order"),
-    "ignores_results": (IgnoresResults, "ignored_result"),
+    "ignores_results": (IgnoresResults, "invented_value"),
     "parrots": (Parrots, "ignored_result"),
     "offers_all": (OffersAll, "guessed_among_codes"),
     "never_refuses": (NeverRefuses, "answered_without_evidence"),
@@ -288,6 +288,9 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "half_memory": (HalfMemory, "memorised_name"),
 }
 """Every weakness, and the cause that a valid instrument must name for it."""
+
+ALSO_RIGHT = {"memorises_order": "bad_arguments"}
+"""A second cause that may come first: under `required_parameter` it leaves out what it knows."""
 
 
 class PlantedAgent:

@@ -12,7 +12,7 @@ from toolshift.cli.options import SCOPE, AsJson
 from toolshift.cli.parameters import argument, option, options_of, options_struct
 from toolshift.cli.sectioned import Sectioned
 from toolshift.core.terminal import print_json, say
-from toolshift.runs.suite import Selection
+from toolshift.runs.suite import Selection, suite_of
 from toolshift.train.export.package import KINDS, check_name, write_package
 from toolshift.train.export.scenes import Exported, export_scenes
 from toolshift.train.scenes import Mix
@@ -71,7 +71,7 @@ def export(options: ExportOptions) -> None:
     extras, and the trainer.
     """
     asked = options.selection
-    name = options.name or f"toolshift-{asked.suite.partition('@')[0]}"
+    name = options.name or f"toolshift-{suite_of(asked).name.partition('@')[0]}"
     check_name(name)
     exported = export_scenes(asked, options.alpha)
     files = write_package(options.trainer, exported, options.out, name, _about(exported))

@@ -107,7 +107,10 @@ UNDER = option(
     "tools among 400 others (docs/tool-sets.md).",
 )
 SCOPE = {
-    "suite": option(help="quick, standard or paper; see `toolshift list suites`."),
+    "suite": option(
+        help="quick, standard or paper; see `toolshift list suites`. [default: standard for worlds "
+        "of your own, else quick]"
+    ),
     "worlds": option("--world", help="World instead of the suite's; repeat."),
     "kinds": option(
         "--kind", metavar="[WORLD/]KIND", help="Only this task kind, such as poi/booking; repeat."

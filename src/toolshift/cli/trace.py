@@ -20,6 +20,7 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grading_rules import calls_not_made
+from toolshift.report.behind import change_behind
 from toolshift.report.scene import as_call, transcript
 from toolshift.report.words import cause_in_words, outcome_of, right_refusal, verdict
 from toolshift.runs.cell import Cell
@@ -70,6 +71,9 @@ def print_episode(folder: RunFolder, record: Record) -> None:
     for number, step in enumerate(record.steps):
         if number == guilty:
             say(f"* Here it goes wrong: {cause_in_words(record.grade.cause)}")
+            behind = change_behind(scene, record.steps, guilty) if scene else ""
+            if behind:
+                say(visible(f"  {behind}"))
         say(visible("\n".join(transcript([step]))))
     say(f"= {verdict(record.grade)}")
     if scene is None:

@@ -26,7 +26,7 @@ MARKER, FIXTURE = "toolshift", "shift_result"
 _idle = pytest.StashKey[str]()
 """Which mark of a test measures nothing."""
 ABOUT = (
-    "toolshift(agent, suite='quick', by='tier', baseline=None, margin=5, inconclusive=None, "
+    "toolshift(agent, suite='', by='tier', baseline=None, margin=5, inconclusive=None, "
     "max_void=5, ...): run an agent in shifted scenes; the fixture shift_result is one tier or "
     "shift of it. Further arguments are those of toolshift.evaluate."
 )

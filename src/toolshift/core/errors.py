@@ -60,6 +60,10 @@ class FitsNoTask(UsageError):
     """A shift can be applied to none of the tasks that were chosen."""
 
 
+class ConnectionDropped(UsageError):
+    """A server of the user's broke off the connection during a call; the next one may go well."""
+
+
 class WorldFault(UsageError):
     """The code of a world failed. Its author has to fix it; no agent is to blame."""
 

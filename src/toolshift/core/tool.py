@@ -296,6 +296,9 @@ BROKEN_SHIFT = "broken_shift"
 OWN_OUTAGE = "own_outage"
 """The name of the step that ends an episode in which only the agent's own program says that what it
 needs is out of order. Nobody else can tell, so such an episode is void and still not excused."""
+DROPPED = "dropped_connection"
+"""The name of the step that ends an episode in which a server of the user's broke off a call. A bad
+call of the agent's may have done that, so such an episode is void and still not excused."""
 NOT_RECORDED = "not_recorded"
 """The error of a true call that the recording does not hold; its result is unknown."""
 

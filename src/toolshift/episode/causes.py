@@ -8,10 +8,11 @@ good is the root cause. Where there is none, the ending itself is the cause.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TypeGuard
 
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
@@ -35,7 +36,9 @@ from toolshift.reading.text import fold
 CAUSES = (
     "memorised_name",
     "wrong_tool",
+    "invented_tool",
     "bad_arguments",
+    "invented_value",
     "filled_option",
     "ignored_result",
     "ignored_update",
@@ -54,15 +57,17 @@ CAUSES = (
     "unrecorded",
     "broken_shift",
     "own_outage",
+    "dropped_connection",
     "unclear_answer",
 )
 """Every cause, with its meaning:
 
 - memorised_name: called a tool by (nearly) a name of the clean interface that is not on offer.
-- wrong_tool: called a tool that never was on offer, or that has no part in the task.
-- bad_arguments: an argument that nothing shown supports, that misses what was shown narrowly, or
-  that the schema shown does not allow, or another than the task needs; or a required one that was
-  missing.
+- wrong_tool: called a tool on offer that has no part in the task.
+- invented_tool: called a tool that never was on offer, under no name that it could remember.
+- bad_arguments: an argument that misses what was shown narrowly (a miscopy, a part of it), that the
+  schema shown does not allow, or another than the task needs; or a required one that was missing.
+- invented_value: passed an id, a name or a choice that nothing shown supports.
 - filled_option: passed an optional parameter that the task does not need, with a value that the
   schema shown does not allow; without it the call was right in form.
 - ignored_result: had been told the value, the answer, or all that it depends on, and used another.
@@ -82,6 +87,7 @@ CAUSES = (
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
 - broken_shift: the code of the shift raised; neither a pass nor a failure.
 - own_outage: its own program said that what it needs is out of order; neither a pass nor a failure.
+- dropped_connection: a server broke off the connection in a call; neither a pass nor a failure.
 """
 
 LASTING = ("surplus_write", "missed_page")
@@ -96,6 +102,9 @@ WAY_ON = ("retry", "use", "page", "value", "refresh")  # hints that a failure ca
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
 _PAGE_ARGUMENTS = 2  # arguments in which the calls for two pages may differ
+_STATES = re.compile(r"\d|\b[A-Z]{2}")  # a number or a code, without which nothing is stated
+_WORDS = 5  # spaces from which on a value is a text, and no name or choice
+_SHORT = 5  # letters of a value from which on one other sign makes a miscopy of it
 _LONG = 100  # letters of a value from which on it is compared roughly: exactly is not linear
 _MAX_TRIED = 300  # places with the letters of a value that are compared exactly
 
@@ -121,7 +130,12 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if slips:
         return slips[0][1]
     if end == "refused" or _refused_a_turn(scene, steps):
-        return "no_recovery" if _stopped_short(scene, steps) else "wrong_refusal"
+        if _stopped_short(scene, steps):
+            return "no_recovery"
+        picked = _picked_another(scene, steps) if scene.solvable else None
+        if picked is None or _made_right_later(scene, steps, picked):
+            return "wrong_refusal"
+        return _cause_of_picking(scene, steps, picked)
     return _wrong_answer(scene, steps)
 
 
@@ -182,25 +196,49 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     if _offers_several(scene, steps):
         return "guessed_among_codes"
     answers = [step.said for step in steps if step.kind == "answer"]
-    if any(ask.expected for ask in scene.asks) and _kept_to_an_earlier_turn(steps, answers):
+    if any(ask.expected for ask in scene.asks) and _kept_to_an_earlier_turn(scene, steps, answers):
         return "ignored_update"
-    if _was_told_the_answer(scene, steps, answers) or _was_told_all(scene, steps):
+    before = _until_the_last_wrong_answer(scene, steps)
+    if _was_told_the_answer(scene, steps, before) or _was_told_all(scene, before):
         return "ignored_result"
     picked = _picked_another(scene, steps)
     if picked is not None:
-        return "ignored_result" if _was_told_better(scene, steps, picked) else "bad_arguments"
-    return "no_recovery" if _stopped_short(scene, steps) else "answered_without_evidence"
+        return _cause_of_picking(scene, steps, picked)
+    stopped = _stopped_short(scene, steps) and not _went_well(steps)
+    return "no_recovery" if stopped else "answered_without_evidence"
 
 
-def _was_told_the_answer(scene: Scene, steps: Sequence[Step], answers: Sequence[str]) -> bool:
-    """Whether an answer is wrong although results had shown the right one."""
-    shown = "\n".join(step.text for step in steps if step.kind == "call")
+def _went_well(steps: Sequence[Step]) -> bool:
+    """Whether the last call succeeded and asked for nothing: what stopped then is the agent."""
+    last = next((step for step in reversed(steps) if step.kind == "call"), None)
+    return last is not None and last.ok and not last.hint
+
+
+def _until_the_last_wrong_answer(scene: Scene, steps: Sequence[Step]) -> Sequence[Step]:
+    """What was known when it was given; all steps where no answer is wrong."""
+    answers = [number for number, step in enumerate(steps) if step.kind == "answer"]
+    right = answers_right(scene, steps)
+    wrong = [number for number, fine in zip(answers, right, strict=False) if not fine]
+    return steps[: wrong[-1] + 1] if wrong else steps
+
+
+def _was_told_the_answer(scene: Scene, steps: Sequence[Step], before: Sequence[Step]) -> bool:
+    """Whether an answer is wrong although results had shown the right one.
+
+    An answer that states nothing at all, before all calls were made, used nothing in its place.
+    """
+    answers = [step.said for step in steps if step.kind == "answer"]
+    shown = "\n".join(step.text for step in before if step.kind == "call")
     right = (*answers_right(scene, steps), *(False for _ in scene.asks))
     missed = [
         ask
         for ask, is_right in zip(scene.asks, right, strict=False)
         if ask.expected and not (is_right if is_plain(ask) else _is_given(ask.expected, answers))
     ]
+    wrong = [answer for answer, is_right in zip(answers, right, strict=False) if not is_right]
+    silent = bool(wrong) and not any(map(_STATES.search, wrong))
+    if silent and not any(map(is_plain, scene.asks)) and not _was_told_all(scene, before):
+        return False
     return bool(missed) and all(_shows(shown, ask) for ask in missed)
 
 
@@ -228,9 +266,20 @@ def _offers_several(scene: Scene, steps: Sequence[Step]) -> bool:
     )
 
 
-def _kept_to_an_earlier_turn(steps: Sequence[Step], answers: Sequence[str]) -> bool:
-    """Whether the last answer repeats an answer from before the user's last turn."""
-    return len(answers) > 1 and answers[-1] in answers[:-1]
+def _kept_to_an_earlier_turn(scene: Scene, steps: Sequence[Step], answers: Sequence[str]) -> bool:
+    """Whether a wrong answer repeats one of an earlier turn: the last, or one that was right."""
+    right = answers_right(scene, steps)
+    settled = [
+        answer
+        for ask, answer, is_right in zip(scene.asks, answers, right, strict=False)
+        if is_right or ask.expected is None
+    ]
+    repeated = any(
+        answer in settled and answer in answers[:number]
+        for number, (answer, is_right) in enumerate(zip(answers, right, strict=False))
+        if not is_right
+    )
+    return repeated or (len(answers) > 1 and answers[-1] in answers[:-1])
 
 
 def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
@@ -256,6 +305,18 @@ def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
     return next(others, None)
 
 
+def _cause_of_picking(scene: Scene, steps: Sequence[Step], number: int) -> str:
+    """The cause of a call of the right tool that is none of the right calls."""
+    return "ignored_result" if _was_told_better(scene, steps, number) else "bad_arguments"
+
+
+def _made_right_later(scene: Scene, steps: Sequence[Step], number: int) -> bool:
+    """Whether a right call of the same tools followed on another one."""
+    names = {name for name, _ in steps[number].true}
+    right = [call for step in scene.calls for call in step.true if call[0] in names]
+    return any(call in right for step in steps[number + 1 :] for call in step.true)
+
+
 def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     """Whether the right values for the wrong arguments of a call had been shown before it.
 
@@ -263,16 +324,23 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     another form is no other value. Where the calls alone count, only results tell: the request is
     what they are made from.
     """
-    if not (scene.outcome.calls_alone or any(map(is_plain, scene.asks))):
-        return True  # every value of a task whose answers are codes is told, in some unit or form
     right = [call for step in scene.calls for call in step.true]
     name, made = next(call for call in steps[number].true if call not in right)
     rivals = [arguments for other, arguments in right if other == name]
     wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
     seen = "\n".join(_told_before(scene, steps[:number]))
+    if not (scene.outcome.calls_alone or any(map(is_plain, scene.asks))):
+        # every value of a task whose answers are codes is told, in some unit or form
+        return not any(_is_part(str(other), str(value), seen) for value, other in wrong)
     return bool(wrong) and all(
         _is_told(value, seen) and not is_shown(str(other), str(value)) for value, other in wrong
     )
+
+
+def _is_part(value: str, whole: str, shown: str) -> bool:
+    """Whether a value is only a part of the right one, and was not shown for itself."""
+    part, right = value.casefold(), whole.casefold()
+    return part != right and part in right and part not in shown.casefold().replace(right, " ")
 
 
 def _told_before(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
@@ -311,21 +379,31 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
             after = steps[number + 1 :]
             cause = (
                 watch.judge(step)
-                or watch.judge_write(step)
+                or watch.judge_write(step, steps[:number], after)
                 or _left_unread(scene, step, after)
                 or _passed_over(scene, step, after)
             )
-            harmless = cause == "wrong_tool" and _came_to_nothing(watch, step, after)
+            harmless = (cause == "wrong_tool" and _came_to_nothing(watch, step, after)) or (
+                cause == "invented_tool" and _went_on(scene, steps[:number], after)
+            )
             lasting = cause in LASTING or not _made_good(after, step, scene)
             if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
 
 
+def _went_on(scene: Scene, before: Sequence[Step], after: Sequence[Step]) -> bool:
+    """Whether what the scene expected in place of a call was done after it, or before."""
+    done = [call for step in before if step.ok for call in step.true]
+    right = (call for step in scene.calls for call in step.true)
+    expected = next((call for call in right if call not in done), None)
+    return expected is None or any(expected in step.true for step in after if step.ok)
+
+
 def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
     """Whether a call of an unrelated tool did no harm."""
     went_on = any(s.kind == "call" and s.ok and s.name in watch.useful for s in after)
-    return went_on and not _made_use_of(step, after)
+    return went_on and not _made_use_of(watch.scene, step, after)
 
 
 def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
@@ -333,6 +411,8 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
     if _never_asked_for(scene, step, after) or _stopped_at_a_page(scene, step, after):
         return "missed_page"
     if step.hint != "page" or any(s.kind == "call" and s.name == step.name for s in after):
+        return ""
+    if _is_unread(_next_call(after)) or _had_no_need(scene, step, after):
         return ""
     walk = scene.calls
     read_on = any(
@@ -342,6 +422,32 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
         for n, call in enumerate(walk)
     )
     return "missed_page" if read_on else ""
+
+
+def _until_an_answer(steps: Iterable[Step]) -> list[Step]:
+    return list(takewhile(lambda step: step.kind != "answer", steps))
+
+
+def _since_an_answer(steps: Sequence[Step]) -> list[Step]:
+    return _until_an_answer(reversed(steps))
+
+
+def _next_call(after: Sequence[Step]) -> Step | None:
+    return next((later for later in after if later.kind == "call"), None)
+
+
+def _is_unread(step: Step | None) -> bool:
+    """Whether a call reached no tool: what it tried to be is not known, and it is a slip itself."""
+    return step is not None and (step.malformed or step.error == "unknown_tool")
+
+
+def _had_no_need(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
+    """Whether all that the oracle does with a result was done without its further pages."""
+    right = [c for s in scene.calls if s.name != step.name for c in s.true]
+    own = {name for name, _ in step.true}
+    left = [call for call in right if call[0] not in own]
+    made = [call for later in after if later.ok for call in later.true]
+    return bool(left) and all(call in made for call in left)
 
 
 def _stopped_at_a_page(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
@@ -359,6 +465,8 @@ def _stopped_at_a_page(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
         if call.name == later.name == step.name and offers_more(call.text)
     ]
     varied = [keys for keys in turns if 0 < len(keys) <= _PAGE_ARGUMENTS]
+    if _is_unread(_next_call(after)):
+        return False
     return bool(varied) and not any(
         later.name == step.name and later.ok and _differing(step, later) in varied
         for later in after
@@ -393,21 +501,34 @@ def _never_asked_for(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
     )
 
 
-def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
-    """Whether a call wrote something, or what it returned was said or passed on later."""
+def _made_use_of(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
+    """Whether a call wrote something, or a wrong value from it was said or passed on later.
+
+    What is right was no worse for having been read there: that is a detour.
+    """
     messages = [later.said for later in after]
     passed = [v for s in after for v in s.given.values()]
-    values = [value for value in (*messages, *passed) if isinstance(value, str) and len(value) > 3]
+    right = [v for s in scene.calls for v in s.given.values()]
+    right += [ask.expected for ask in scene.asks]
+    values = [
+        value
+        for value in (*messages, *passed)
+        if isinstance(value, str) and len(value) > 3 and value not in right
+    ]
     before = str(step.arguments)
     return bool(step.effects) or any(v in step.text and v not in before for v in values)
 
 
 def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:
     """Whether the agent ignored a failure that offered a way on and used another tool."""
-    following = next((later for later in after if later.kind == "call"), None)
+    following = _next_call(after)
     if step.ok or step.hint not in WAY_ON or following is None or following.name == step.name:
         return ""
-    same = _origins(scene, step.name) & _origins(scene, following.name)
+    stands_for = _origins(scene, following.name)
+    came = not stands_for and following.name not in {tool.name for tool in scene.reachable}
+    if _is_unread(following) or came:  # no tool at all, or one that has come since
+        return ""
+    same = _origins(scene, step.name) & stands_for
     return "" if same else "no_recovery"
 
 
@@ -416,9 +537,10 @@ def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
     if slip.name in PROTOCOL_NAMES:
         return any(step.kind in ("ask", "answer", "refuse") for step in after)
     stood_for = _origins(scene, slip.name)
+    right = [(step.name, step.given) for step in scene.calls]
     return any(
         step.kind == "call"
-        and step.ok
+        and (step.ok or (step.hint in WAY_ON and (step.name, step.given) in right))
         and step != slip
         and (step.name == slip.name or stood_for & {name for name, _ in step.true})
         for step in after
@@ -426,8 +548,10 @@ def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
 
 
 def _origins(scene: Scene, name: str) -> set[str]:
+    """The true tools behind a name: of a tool that was shown, or that the oracle came to call."""
     tools = (*scene.reachable, *scene.clean.reachable)
-    return {origin for tool in tools if tool.name == name for origin in tool.origin}
+    shown = {origin for tool in tools if tool.name == name for origin in tool.origin}
+    return shown or {true for step in scene.calls if step.name == name for true, _ in step.true}
 
 
 class _Watch:
@@ -440,17 +564,22 @@ class _Watch:
         self.offered = {tool.name for tool in scene.tools}
         self.once = set(self.offered)
         self.heard = f"{scene.system}\n{scene.asks[0].text}".lower()
-        self.results = ""
+        self.replacing: list[tuple[str, str]] = []
         self.made: list[Step] = []
+        self.steps: list[Step] = []
         self.useful = _useful(scene)
         self.wanted = _writes_by_name(scene.outcome.effects + scene.outcome.forgiven)
         self.written: Counter[str] = Counter()
 
     def hear(self, step: Step) -> None:
         """Records what a step has shown."""
-        self.heard += f"\n{step.text}\n{step.notice}".lower()
+        new = f"\n{step.text}\n{step.notice}".lower()
+        settled = step.kind == "ask" and step.evidence  # which of two things the user means
+        if step.hint == "value" or step.kind == "answer" or step.notice or settled:
+            self.replacing.append((self.heard, new))
+        self.heard += new
+        self.steps.append(step)
         if step.kind == "call":
-            self.results += "\n" + step.text
             self.made.append(step)
         if step.tools:
             self.offered = set(step.tools)
@@ -462,22 +591,41 @@ class _Watch:
             return "malformed_output"
         if self._repeats(step):  # of one that is refused for its options, that is still the mistake
             return "filled_option" if self._refused_for_options(step) else "repetition"
-        if step.name not in self.offered:
-            gone = (self.clean.keys() | self.once) - self.offered
+        gone = (self.clean.keys() | self.once) - self.offered
+        came = step.error != "unknown_tool" and step.name not in gone  # since the tools were listed
+        if step.name not in self.offered and not came:
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
-            return "memorised_name" if near else "wrong_tool"
+            return "memorised_name" if near else "invented_tool"
         return self._judge_choice(step) or self._judge_arguments(step)
 
-    def judge_write(self, step: Step) -> str:
-        """Whether a call wrote more often, or something else, than was requested."""
+    def judge_write(self, step: Step, before_it: Sequence[Step], after: Sequence[Step]) -> str:
+        """Whether a call wrote more often, or something else, than was requested.
+
+        Another write than the wanted one is surplus where the wanted one was made too; where it was
+        made in its place, an argument was wrong.
+        """
         before = self.written.copy()
         self.written += _writes_by_name(step.effects)
         over = [name for name, count in self.written.items() if count > self.wanted[name]]
-        return "surplus_write" if any(self.written[n] > before[n] for n in over) else ""
+        if any(self.written[n] > before[n] for n in over):
+            return "surplus_write"
+        wanted = [tuple(effect) for effect in self.scene.outcome.effects]
+        allowed = (*wanted, *map(tuple, self.scene.outcome.forgiven))
+        strange = [tuple(e) for e in step.effects if tuple(e) not in allowed]
+        around = (*_since_an_answer(before_it), *_until_an_answer(after))
+        elsewhere = [tuple(e) for s in around for e in s.effects]
+        in_addition = any(
+            all(other in elsewhere for other in wanted if other[0] == effect[0])
+            for effect in strange
+        )
+        return "surplus_write" if in_addition else ""
 
     def _repeats(self, step: Step) -> bool:
-        same = [s for s in self.made if s.name == step.name and s.arguments == step.arguments]
-        return bool(same) and same[-1].hint != "retry" and not same[-1].ok
+        attempts = _since_an_answer(self.steps)[::-1]  # another request may need it again
+        same = [s for s in attempts if s.name == step.name and s.arguments == step.arguments]
+        if not same or (step.error == "unknown_tool" != same[-1].error):  # it has gone since
+            return False
+        return same[-1].hint != "retry" and not same[-1].ok
 
     def _judge_choice(self, step: Step) -> str:
         tool = self.tools.get(step.name)
@@ -491,13 +639,18 @@ class _Watch:
         tool, given = self.tools.get(step.name), step.given
         if step.malformed:
             return "malformed_output"
-        if step.error == "invalid_arguments" and tool is not None:
+        if step.error == "invalid_arguments":
             if self._refused_for_options(step):
                 return "filled_option"
-            return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
-        for param, value in self._texts(tool, given):
-            if not (is_shown(value, self.heard) or self._documented(tool, value)):
-                return self._unsupported(param, value)
+            if tool is not None and self._out_of_order(tool, given):
+                return "wrong_order"
+            like = tool or self._stood_for(step.name)
+            texts = [v for p, v in self._texts(like, given) if p and _takes_text(p)]
+            invented = any(self._unsupported(tool, value) == "invented_value" for value in texts)
+            return "invented_value" if invented else "bad_arguments"
+        for _, value in self._texts(tool, given):
+            if mistake := self._unsupported(tool, value):
+                return mistake
         if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
         if self._invented_number(tool, given):
@@ -506,13 +659,26 @@ class _Watch:
             return ""
         return "bad_arguments"
 
+    def _stood_for(self, name: str) -> Tool | None:
+        """The clean tool in the place of which one has come since the tools were listed."""
+        origins = _origins(self.scene, name)
+        return next((tool for tool in self.clean.values() if origins & set(tool.origin)), None)
+
     def _refused_for_options(self, step: Step) -> bool:
         """Whether a call was refused for optional parameters alone, which the oracle leaves out."""
         tool, arguments = self.tools.get(step.name), step.given
         if step.error != "invalid_arguments" or tool is None:
             return False
+        needed = {p.name for p in tool.params if p.required}
+        alike = [
+            call.given
+            for call in self.scene.calls
+            if call.name == tool.name
+            and all(call.given.get(name) == arguments.get(name) for name in needed)
+        ]
         used = {name for name, _ in self._right_values(tool)}
-        spare = {p.name for p in tool.params if not p.required and p.name not in used}
+        without = {name for name in used if any(name not in given for given in alike)}
+        spare = {p.name for p in tool.params if not p.required} - (used - without)
         rest = {name: value for name, value in arguments.items() if name not in spare}
         allows = validator(tool).is_valid
         return bool(allows(rest)) and not allows(arguments)
@@ -525,13 +691,19 @@ class _Watch:
                 yield from call.arguments.items()
 
     def _outdated(self, tool: Tool | None, arguments: dict[str, object]) -> bool:
-        """Whether a value was passed that a later word of a result or the user had replaced."""
+        """Whether a value was passed in place of one that had been told to replace others.
+
+        That is what a failure names as the new value, and what the user or a notice says later on.
+        """
         return any(
             name in arguments
             and arguments[name] != right
-            and -1
-            < self.heard.rfind(str(arguments[name]).lower())
-            < self.heard.rfind(str(right).lower())
+            and any(
+                right.lower() in new
+                and right.lower() not in before
+                and str(arguments[name]).lower() in before
+                for before, new in self.replacing
+            )
             for name, right in self._right_values(tool)
             if isinstance(right, str)
         )
@@ -552,10 +724,20 @@ class _Watch:
     def _out_of_order(self, tool: Tool, arguments: dict[str, object]) -> bool:
         """Whether a call comes before what it needs, or stands where the tool used to stand.
 
-        That is: a required argument is missing that another tool on offer yields, or the call
+        That is: a required argument is missing that another tool on offer yields and that nothing
+        has told yet, or the call
         passes what other tools yield and this one took in the clean interface, but no longer.
         """
-        missing = [p.fact for p in tool.params if p.required and p.name not in arguments]
+        told = {
+            name
+            for name, value in self._right_values(tool)
+            if _is_told(value, self.heard) or self._documented(tool, value)
+        }
+        missing = [
+            p.fact
+            for p in tool.params
+            if p.required and p.name not in arguments and p.name not in told
+        ]
         done = {step.name for step in self.made if step.ok}
         if any(self._source(fact, tool, without=done) for fact in missing):
             return True
@@ -595,26 +777,28 @@ class _Watch:
                     (params.get(k, param), v) for k, v in plain.items() if isinstance(v, str)
                 )
 
-    def _documented(self, tool: Tool | None, value: str) -> bool:
+    def _documented(self, tool: Tool | None, value: object) -> bool:
         return tool is not None and any(
             value in p.schema.get("enum", ()) or value == p.given for p in tool.params
         )
 
-    def _unsupported(self, param: Param | None, value: str) -> str:
-        """The mistake behind a value that was never shown."""
-        if self._near(value):
-            return "bad_arguments"
-        fact = param.fact if param else ""
-        was_shown = any(
-            self.tools[step.name].yields(fact)
-            for step in self.made
-            if step.ok and step.name in self.tools
-        )
-        return "ignored_result" if was_shown else "bad_arguments"
+    def _unsupported(self, tool: Tool | None, value: str) -> str:
+        """The mistake in a text that a call passes: made up, or a miscopy; "" where it was shown.
+
+        A value that the tool documented before it changed is none that was made up.
+        """
+        if is_shown(value, self.heard) or self._documented(tool, value):
+            return ""
+        before = (t for t in self.clean.values() if tool and t.origin == tool.origin)
+        former = any(self._documented(clean, value) for clean in before)
+        composed = value.count(" ") >= _WORDS  # a text of its own, such as a note
+        return "bad_arguments" if former or composed or self._near(value) else "invented_value"
 
     def _near(self, value: str) -> bool:
         """Whether a value is a miscopy: nearly the same as a value that was shown."""
         lowered = value.lower()
+        if self._off_by_one(lowered):
+            return True
         matcher = SequenceMatcher(None, "", lowered, autojunk=False)
         if len(lowered) > _LONG:
             places = range(0, len(self.heard) - len(lowered) + 1, len(lowered) // 8)
@@ -622,6 +806,18 @@ class _Watch:
             return any(_alike(matcher, window) for window in windows)
         alike = (window for window in self._windows(lowered) if _alike(matcher, window))
         return any(matcher.ratio() >= _NEAR for _ in islice(alike, _MAX_TRIED))
+
+    def _off_by_one(self, value: str) -> bool:
+        """Whether a shown value differs in one sign: another, missing or added; by chance if short.
+
+        Only whole values are compared, no part of one.
+        """
+        if not _SHORT <= len(value) <= _LONG:
+            return False
+        cuts = [(re.escape(value[:n]), re.escape(value[n + 1 :])) for n in range(len(value))]
+        other = [f"{before}.?{after}" for before, after in cuts]
+        missing = [f"{re.escape(value[:n])}.{re.escape(value[n:])}" for n in range(1, len(value))]
+        return re.search(rf"(?<!\w)(?:{'|'.join(other + missing)})(?!\w)", self.heard) is not None
 
     def _windows(self, value: str) -> Iterator[str]:
         """The places of about the length of a value that begin and end as it does."""
@@ -636,6 +832,12 @@ def _alike(matcher: SequenceMatcher[str], window: str) -> bool:
     """Whether the letters of a long text are mostly those of another, whatever their order."""
     matcher.set_seq1(window)
     return matcher.quick_ratio() >= _NEAR
+
+
+def _takes_text(param: Param) -> bool:
+    """Whether a parameter takes texts or choices; else a text for it is of the wrong kind."""
+    kinds = param.schema.get("type", "string")
+    return "string" in ([kinds] if isinstance(kinds, str) else kinds)
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolshift.core.calls import Call, MalformedCall, ToolCall
-from toolshift.core.errors import WorldFault
+from toolshift.core.errors import ConnectionDropped, WorldFault
 from toolshift.core.layer import LayerFault, WrongReturn, closes, follows
 from toolshift.core.message import (
     ASK_USER,
@@ -32,6 +32,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import (
     BROKEN_SHIFT,
+    DROPPED,
     JSON,
     NOT_RECORDED,
     OWN_OUTAGE,
@@ -130,6 +131,11 @@ class Episode:
         self._spend()
         try:
             return self._carry_out(call, said)
+        except ConnectionDropped as dropped:
+            words = f"{call.name}: {dropped}"
+            step = Step("failure", self.turn, name=DROPPED, said=words, ok=False)
+            self._finish("infrastructure", step)
+            raise Over from dropped
         except LayerFault as fault:
             self._break(fault)
             raise Over from fault

@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED, OWN_OUTAGE
+from toolshift.core.tool import BROKEN_SHIFT, DROPPED, NOT_RECORDED, OWN_OUTAGE
 from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
 from toolshift.episode.grading_rules import (
@@ -26,7 +26,7 @@ from toolshift.reading.text import fold
 SIMULATOR = "simulator"
 """The cause of an episode in which the simulated user understood no question that it needed."""
 
-AT_WILL = (OWN_OUTAGE, SIMULATOR)
+AT_WILL = (OWN_OUTAGE, SIMULATOR, DROPPED)
 """The kinds of void that an agent can bring about. Where a run has one, its headline counts all
 void episodes as failures: to be void never pays."""
 
@@ -43,8 +43,8 @@ class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
         void: not the agent's doing: its infrastructure failed ("infrastructure"), the scene needs
             a detail from the user, who understood no question about it until the budget was spent
             ("simulator"), a call was made that a recording does not know ("unrecorded"), the code
-            of the shift raised ("broken_shift"), or its own program says that what it needs is out
-            of order ("own_outage").
+            of the shift raised ("broken_shift"), its own program says that what it needs is out of
+            order ("own_outage"), or a server broke off a call ("dropped_connection").
             Counted apart; where the agent can bring it about, the headline counts it as a failure
             (`excused`).
         end: how the episode ended.
@@ -108,7 +108,11 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     void = "infrastructure" if end == "infrastructure" else ""
     if last is not None and _is_open(last):
         passed, void = False, "unrecorded"
-    if last is not None and last.kind == "failure" and last.name in (BROKEN_SHIFT, OWN_OUTAGE):
+    if (
+        last is not None
+        and last.kind == "failure"
+        and last.name in (BROKEN_SHIFT, OWN_OUTAGE, DROPPED)
+    ):
         void = last.name
     if not passed and misunderstood and _unheard(scene, steps, end):
         void = SIMULATOR

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from toolshift.episode.grade import AT_WILL
 from toolshift.measure.diagnosis import MAX_TASKS
 from toolshift.measure.metrics import arm_of, shift_of, tier_of
 from toolshift.measure.scored import Episodes
@@ -25,7 +26,8 @@ class Spot(msgspec.Struct, frozen=True):
         state: `varies` where some episodes pass and some fail (trials, or strengths of the change);
             `not_run` where nothing was planned, or nothing has been run yet.
         passed: of the `scored` episodes.
-        void: episodes without a verdict.
+        void: episodes without a verdict. A void that the agent can bring about (`AT_WILL`) is a
+            failure here, as in the headline.
         cause: the commonest root cause of its failures; of its void episodes where it is void.
         episode: to open: the first one of that cause, else the first; "" where there is none.
     """
@@ -177,7 +179,10 @@ def make_grid(plan: Plan, tasks: Mapping[str, str], episodes: Episodes) -> Grid 
     for row in episodes.rows:
         cell = episodes.scenes.cells[row["place"]]
         found[shift_of(cell) or CLEAN][cell.lineage].add(
-            bool(row["passed"]), bool(row["void"]), causes[row["cause"]], str(row["episode"])
+            bool(row["passed"] and not row["void"]),
+            bool(row["void"]) and causes[row["cause"]] not in AT_WILL,
+            causes[row["cause"]],
+            str(row["episode"]),
         )
     order = sorted(tiers, key=lambda label: (label != CLEAN, label != PLACEBO))
     spots = {

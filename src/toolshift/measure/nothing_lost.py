@@ -22,7 +22,7 @@ from toolshift.measure.compare import same_shifts, version_notes
 from toolshift.measure.gate import MAX_VOID, PairedScene, agent_names, paired
 from toolshift.measure.gating import Verdict
 from toolshift.measure.metrics import is_placebo
-from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.run_folder import Record, RunFolder
 
 LEVEL = Fraction(1, 20)
 EXIT_CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "error": 4}
@@ -57,7 +57,8 @@ class NothingLost(msgspec.Struct, frozen=True):
 
     Attributes:
         scenes: that always passed in the baseline; only these can be lost.
-        unscored: of these, without a verdict on the candidate.
+        unscored: of these, without a verdict on the candidate. What the candidate can bring about
+            is no such void: as in the headline, it is a failure.
         changed: the scenes that fail now, those that are lost first.
     """
 
@@ -173,9 +174,14 @@ def _changed(
 
 def _table(group: Sequence[PairedScene]) -> tuple[int, int, int, int]:
     """Scored trials and failures before, and after."""
-    before = [one.before.grade.passed for one in group if one.before and one.known]
-    after = [one.after.grade.passed for one in group if one.after and not one.after.grade.void]
+    before = [_held(one.before) for one in group if one.before and not one.before.grade.excused]
+    after = [_held(one.after) for one in group if one.after and not one.after.grade.excused]
     return len(before), before.count(False), len(after), after.count(False)
+
+
+def _held(record: Record) -> bool:
+    """Whether an episode passed; a void that the agent can bring about is a failure."""
+    return record.grade.passed and not record.grade.void
 
 
 def _least(before: int, failed_before: int, after: int, failed: int) -> Fraction:
@@ -193,7 +199,11 @@ def _described(
     lost: bool,
 ) -> ChangedScene:
     cell = group[0].cell
-    failures = [o.after for o in group if o.after and not o.after.grade.void | o.after.grade.passed]
+    failures = [
+        one.after
+        for one in group
+        if one.after and not one.after.grade.excused and not _held(one.after)
+    ]
     cause = Counter(record.grade.cause for record in failures).most_common(1)[0][0]
     example = next(record for record in failures if record.grade.cause == cause)
     task = baseline.task_id(cell) or f"{cell.world}/{cell.kind}/{cell.index}"

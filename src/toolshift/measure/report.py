@@ -141,7 +141,8 @@ class Report(msgspec.Struct, frozen=True):
     """The report of a run, as data; `to_dict` gives it as plain values.
 
     `format` is that of the names in it: format 1 had `told_apart` for `significant`,
-    `over_refusal` for `wrong_refusal`, and other names of two causes.
+    `over_refusal` for `wrong_refusal`, and other names of two causes; format 2 had no causes
+    `invented_tool` and `invented_value`.
     """
 
     suite: str

@@ -10,9 +10,12 @@ from toolshift.measure.report import AgentReport, Judged, UnreadCalls
 
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
-    "wrong_tool": "It called a tool that was never on offer, or that has no part in the task.",
-    "bad_arguments": "It passed a wrong argument: one that nothing had shown it, a miscopy, or "
-    "another than the task needs.",
+    "wrong_tool": "It called a tool that has no part in the task.",
+    "invented_tool": "It invented a tool: it called one that was never on offer.",
+    "bad_arguments": "It passed a wrong argument: a miscopy, one that the schema does not allow, "
+    "or another than the task needs.",
+    "invented_value": "It invented a value: it passed an id, a name or a choice that nothing had "
+    "shown it.",
     "filled_option": "It filled an optional parameter that the task does not need, with a value "
     "that the schema does not allow.",
     "ignored_result": "It had been told the right value, or all that the answer depends on, "
@@ -35,6 +38,8 @@ CAUSES = {
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
     "own_outage": "Its own program said that it is out of order: not scored, and a failure in the "
     "headline.",
+    "dropped_connection": "A server broke off the connection in its call: not scored, and a "
+    "failure in the headline.",
     "unclear_answer": "Whether its answer is right cannot be told by the type of the answer.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""

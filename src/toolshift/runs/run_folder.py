@@ -63,8 +63,10 @@ from toolshift.shifts.facts import know_facts
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents, know_versions
 
-FORMAT = 2
-"""Format 1 had other names for two causes; `Grade` reads them under their current names."""
+FORMAT = 3
+"""Format 1 had other names for two causes; `Grade` reads them under their current names. Format 2
+had no `invented_tool` and `invented_value`: which other causes these were only the traces tell, so
+such a run keeps its causes until `toolshift regrade RUN --write`."""
 VERDICTS = "judge.jsonl"
 DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"

@@ -24,6 +24,7 @@ from toolshift.runs.cell import Cell, Stack, write_stack
 from toolshift.shifts.registry import check_severity, find_shift, shifts
 from toolshift.shifts.training_families import HELD_OUT, TRAINING_FAMILIES
 from toolshift.worlds.names import split_task
+from toolshift.worlds.own.world import OwnWorld
 from toolshift.worlds.registry import as_world, find_world, register, stored_name
 
 
@@ -44,7 +45,8 @@ class Selection(msgspec.Struct, frozen=True):
     `evaluate`, the command line, Inspect's tasks and the pytest plugin all take these fields.
 
     Attributes:
-        suite: the name of a suite.
+        suite: the name of a suite; where none is named, `standard` for worlds of the user's own of
+            which no shifts are named, and `quick` for all else.
         worlds: worlds instead of the suite's.
         kinds: only these task kinds; `WORLD/KIND` names the world, too.
         shifts: shifts instead of the suite's; see `read_arms`.
@@ -62,7 +64,7 @@ class Selection(msgspec.Struct, frozen=True):
         under: a stack of shifts, `a:2+b`, that every scene stands under, the clean one too.
     """
 
-    suite: str = "quick"
+    suite: str = ""
     worlds: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     shifts: tuple[str, ...] = ()
@@ -259,10 +261,25 @@ def find_suite(name: str) -> Suite:
     return known[name]
 
 
+def suite_of(selection: Selection) -> Suite:
+    """The suite that a selection names, or that of its worlds where it names none.
+
+    What a release does to tools of one's own (parameters, types, choices, defaults) is in
+    `standard` alone.
+    """
+    if selection.suite:
+        return find_suite(selection.suite)
+    quick = find_suite("quick")
+    own = selection.worlds and all(isinstance(find_world(w), OwnWorld) for w in selection.worlds)
+    if not own or selection.shifts:
+        return quick
+    return msgspec.structs.replace(find_suite("standard"), tasks=quick.tasks)
+
+
 def select(selection: Selection) -> ResolvedSelection:
     """Resolves a suite and the changes to it."""
     selection = _without_worlds_in_kinds(selection)
-    base = find_suite(selection.suite)
+    base = suite_of(selection)
     check_entities(selection.pool, selection.size)
     tasks = base.tasks if selection.tasks is None else selection.tasks
     for what, number in (

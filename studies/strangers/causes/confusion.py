@@ -39,7 +39,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "picks_by_name": ("wrong_tool", "memorised_name"),
     "passes_by_position": ("bad_arguments",),
     "reads_only_the_beginning": ("ignored_result",),
-    "invents_identifiers": ("bad_arguments",),
+    "invents_identifiers": ("invented_value",),  # bad_arguments had both in its day
     "never_retries": ("no_recovery",),
     "claims_success": ("no_recovery", "answered_without_evidence"),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolshift.core.errors import ConnectionDropped
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
 from toolshift.reading.text import fold
 from toolshift.worlds.own.arguments import plain_value, same, without_defaults
@@ -216,7 +217,10 @@ class OwnUpstream:
         check = self.setting.given.check
         if check.calls is not None and self.ledger.complete:
             self.effects.append((CALLS,))
-        verdict = self.judge() if check.state else False
+        try:
+            verdict = self.judge() if check.state else False
+        except ConnectionDropped:  # what the state is can no longer be known
+            verdict = None
         if verdict is None:
             self.effects.append((NOT_RECORDED,))
         elif verdict:

@@ -25,7 +25,7 @@ from weakref import finalize
 import anyio
 from mcp.shared.exceptions import MCPError
 
-from toolshift.core.errors import UsageError, described
+from toolshift.core.errors import ConnectionDropped, UsageError, described
 from toolshift.core.tool import Result, error
 from toolshift.episode.contract import finished
 from toolshift.interop.client_files import server_of
@@ -198,7 +198,7 @@ class McpTools:
         except MCPError as fault:
             if "closed the connection" in fault.message:
                 said = f"{self.name}: {fault.message}{self._last_words()}"
-                raise UsageError(said) from None
+                raise ConnectionDropped(said) from None
             raw = {"isError": True, "content": [{"type": "text", "text": fault.message}]}
         return swapped(raw, self._path, SHOWN_DIR) if self._path else raw
 

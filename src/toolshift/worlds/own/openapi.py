@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolshift.core.documents import read_yaml
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import ConnectionDropped, UsageError
 from toolshift.core.importing import load
 from toolshift.core.installation import extra
 from toolshift.core.tool import JSON, Result, error
@@ -150,6 +150,11 @@ class HttpTools:
             if answer.status_code == httpx.codes.UNAUTHORIZED and self._login is not None:
                 answer = self._asked_again(method, path, **how)
             return answer
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as fault:
+            said = str(fault) or type(fault).__name__
+            raise ConnectionDropped(
+                f"the server at {self.base} broke off the connection in {method} {path}: {said}"
+            ) from None
         except httpx.HTTPError as fault:
             said = str(fault) or type(fault).__name__
             raise UsageError(f"the server at {self.base} cannot be reached: {said}") from None

@@ -1,0 +1,87 @@
+"""What a change did to the call at which an episode went wrong: the change behind a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from toolshift.core.scene import Scene
+from toolshift.core.step import Step
+from toolshift.core.tool import Param, Tool
+from toolshift.interop.schema import choices_of, kind_of
+
+MOST = 4
+"""Changes of one tool that are named."""
+
+
+def change_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> str:
+    """The shifts, and what of the guilty call they changed; "" where they changed nothing of it.
+
+    Where the guilty step is no call it is the last call before it, at which the agent stopped.
+    """
+    calls = [step for step in steps[: (guilty or 0) + 1] if step.kind == "call"]
+    if scene.clean is scene or guilty is None or not calls:
+        return ""
+    changes = list(_changes(scene, calls[-1]))
+    if not changes:
+        return ""
+    more = [f"{len(changes) - MOST} more"] * (len(changes) > MOST)
+    names = " and ".join(applied.shift for applied in scene.shifts)
+    return f"What {names} changed here: {'; '.join((*changes[:MOST], *more))}."
+
+
+def _changes(scene: Scene, call: Step) -> Iterator[str]:
+    before, after = _before_and_after(scene, call)
+    if before is not None and after is not None:
+        yield from _of_tool(before, after, call)
+    elif before is not None and call.error == "unknown_tool":
+        yield f"{before.name} is not on offer"
+    elif before is not None:
+        yield f"{call.name} came for {before.name}"
+    if call.provoked:
+        yield f"{call.name} fails ({call.error})"
+    elif call.ok and call.touched:
+        yield f"the result of {call.name} comes back otherwise"
+
+
+def _before_and_after(scene: Scene, call: Step) -> tuple[Tool | None, Tool | None]:
+    """The clean tool that a call stands for, and the tool that does its work now."""
+    now = next((tool for tool in scene.reachable if tool.name == call.name), None)
+    if now is not None:
+        return next((t for t in scene.clean.reachable if t.origin == now.origin), None), now
+    alike = (call, *(step for step in scene.calls if step.name == call.name))
+    true = {name for step in alike for name, _ in step.true}
+    then = next(
+        (t for t in scene.clean.reachable if t.name == call.name or true & set(t.origin)), None
+    )
+    successor = (t for t in scene.reachable if then and t.origin == then.origin)
+    return then, next(successor, None) if call.error == "unknown_tool" else None
+
+
+def _of_tool(before: Tool, after: Tool, call: Step) -> Iterator[str]:
+    """What of a tool is another; first the parameters that the call passes, or should have."""
+    if before.name != after.name:
+        yield f"{before.name} is {after.name}"
+    old = {param.fact: param for param in before.params}
+    passed = sorted(after.params, key=lambda p: p.name in call.given and not _is_new(p, old))
+    for param in passed:
+        then = old.get(param.fact)
+        if then is None and param.required:
+            yield f"{after.name} needs {param.name}"
+        elif then is not None:
+            yield from _of_parameter(then, param, after.name)
+
+
+def _is_new(param: Param, old: dict[str, Param]) -> bool:
+    then = old.get(param.fact)
+    return then is None or then.name != param.name
+
+
+def _of_parameter(before: Param, after: Param, tool: str) -> Iterator[str]:
+    if before.name != after.name:
+        yield f"{before.name} of {tool} is {after.name}"
+    if kind_of(before.schema) != kind_of(after.schema):
+        yield f"{after.name} of {tool} is of another type ({kind_of(after.schema)})"
+    elif choices_of(before.schema) != choices_of(after.schema):
+        yield f"{after.name} of {tool} takes other choices"
+    if after.required and not before.required:
+        yield f"{tool} needs {after.name}"
