@@ -44,6 +44,7 @@ from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.changes import changes_between
 from toolshift.drift.events import drift_report
+from toolshift.drift.instructions import SIGNS, signs_in
 from toolshift.drift.lock import lock_tools, read_any_lock, read_lock, write_lock
 from toolshift.drift.stream import Reader
 from toolshift.interop.mcp_results import as_mcp, as_result
@@ -349,6 +350,8 @@ def releases(given: list[Any]) -> None:
         assert decode_shift_file(file.encode(), "f.json") == file
     except UsageError:
         return
+    if settled.answers == Answers():
+        return  # a file that holds no answer is refused
     path = _file("mapping.toml", write_mapping(settled.answers, {}).encode())
     assert read_mapping(path) == settled.answers
     assert UNDECIDED not in settled.answers.renamed.values()
@@ -736,6 +739,14 @@ def run_folders(given: tuple[str, bytes]) -> None:
 
 
 # -- texts -----------------------------------------------------------------------------------------
+
+
+@target(lambda rng: _safe(made.tools(rng)), 10)
+def instructions(given: list[Any]) -> None:
+    tools = [tool for tool in given if isinstance(tool, dict)]
+    for signs in signs_in(tools).values():
+        assert {sign.sign for sign in signs} <= set(SIGNS)
+    assert not signs_in(tools, tools)  # all of it was seen before
 
 
 @target(lambda rng: made.text(rng, 40), 75)

@@ -10,13 +10,14 @@ evidence and no proof in either direction.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from toolshift.data.language import language_of
+from toolshift.data.language import ENGLISH, language_of
 from toolshift.drift.disguises import disguise_of, far_parts, readings
 from toolshift.drift.instruction_words import FREE_ORDER, WORDS, patterns
 from toolshift.shifts.release.match import verb
@@ -30,17 +31,23 @@ SIGNS: Mapping[str, str] = {
     "secrecy": "it asks to keep something from the user",
     "credentials": "it asks for secrets",
     "conversation": "it asks for the conversation",
+    "consent": "it says that the user need not be asked",
     "exfiltration": "it asks to send data to an address",
     "takeover": "it tells the model to act beyond this tool",
     "other tools": "it says how a tool of another server is to be used",
+    "other language": "it is in another language than the texts around it",
 }
 """Signs by name, each with its meaning."""
 _EXCERPT = 160
 _NEAR, _BESIDE = 40, 12
 """The most characters between "not" and what is not to be told, or not to be handed over."""
+_PROSE, _COMMON, _NEARLY_ALL = 6, 3, 0.8
+"""The fewest words, and common words of a language, by which it is told; the share of sentences
+of a list in one language."""
 _TOGETHER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("override", ("ignore", "rules")),
     ("secrecy", ("never", "tell", "user")),
+    ("secrecy", ("conceal", "user")),
     ("credentials", ("hand over", "secret")),
     ("conversation", ("hand over", "whole", "talk")),
     ("takeover", ("others", "before")),
@@ -55,7 +62,8 @@ _BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|\.aws/credentials"
             rf"|\b(?:read|cat|open|attach|load|contents? of)\b{_ANY}(?<![\w-])"
             r"(?:\.env|mcp\.json)\b"
-            rf"|\b(?:reveal|print|repeat)\b{_ANY}\bsystem prompt\b",
+            rf"|\b(?:reveal|print|repeat)\b{_ANY}\bsystem prompt\b"
+            r"|\b(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS))\b",
         ),
         (
             "conversation",  # the name of a parameter
@@ -68,10 +76,17 @@ _BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"(?:https?://|\b[\w.+-]+@[\w-]+\.\w)|!\[[^\]\n]*\]\(https?:",
         ),
         (
+            "consent",
+            r"\bpre-?approved\b|\balready (?:agreed|approved|consented|authori[sz]ed|confirmed)\b"
+            r"|\b(?:skip|bypass|omit)\w*\b[^.!?\n]{0,30}?\b(?:confirm|approv|consent|asking)",
+        ),
+        (
             "takeover",
             r"\b(?:you are now|from (?:now|this (?:point|moment|time)) (?:on|forward|onwards?),?"
             rf"|you must (?:always|first)|always (?:call|use) this tool(?: first| before"
             rf"|{_ANY}\bany other)"
+            r"|\b(?:every|any|all|each) (?:tasks?|requests?|questions?|sessions?|turns?)\b"
+            r"[^.!?\n]{0,40}?\b(?:starts?|begins?|goes? through|must|first)\b"
             r"|(?:the |an? )?(?:assistant|agents?|model|llm|ai)\b[^.!?\n]{0,40}?"
             r"\b(?:must|shall|has to|have to|(?:is|are) (?:required|obliged|expected) to))\b",
         ),
@@ -79,7 +94,7 @@ _BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 """By sign how a text is built."""
 _MARKUP = re.compile(
-    r"<!--.{0,4000}?-->"
+    r"<!--.{0,4000}?-->|/\*\s*\w+:.{0,4000}?\*/"
     r"|<\s{0,9}/?\s{0,9}[\w-]{0,40}(?:important|system|secret|hidden|instruction|assistant|agent"
     r"|admin|override|directive)[\w-]{0,40}(?:\s[^<>]*)?>"
     r"|\[/?INST\]|<<?/?SYS>>?|<\|\w+\|>"
@@ -155,11 +170,45 @@ def signs_in(
     known = sentences_of(old)
     names = {name for tool in (*before, *tools) for name in _names(tool)}
     names.update(name for text in old for name in _IDENTIFIER.findall(text))
-    found = {
-        str(tool.get("name")): instructions_in(told_by(tool), known, frozenset(map(_plain, names)))
-        for tool in tools
-    }
+    plain = frozenset(map(_plain, names))
+    mine = _language(before or tools)
+    found = {}
+    for tool in tools:
+        signs = instructions_in(told_by(tool), known, plain)
+        found[str(tool.get("name"))] = signs + _foreign(texts_of(tool), known, mine)
     return {name: signs for name, signs in found.items() if signs}
+
+
+def _language(tools: Iterable[Mapping[str, Any]]) -> str:
+    """The language that nearly all sentences of tools are in; "" where there is none."""
+    told = Counter(
+        _spoken_in(part, ENGLISH)
+        for tool in tools
+        for text in texts_of(tool)
+        for part in _sentences(text)
+        if _is_prose(part)
+    )
+    ((language, count),) = told.most_common(1) or [("", 0)]
+    return language if count >= _NEARLY_ALL * told.total() else ""
+
+
+def _foreign(texts: Iterable[str], known: frozenset[str], mine: str) -> tuple[Sign, ...]:
+    """The sign of a sentence in another language than the list of tools, whichever it is."""
+    for part in (part for text in texts for part in _sentences(text)) if mine else ():
+        if part not in known and _is_prose(part) and _spoken_in(part, mine) != mine:
+            return (Sign("other language", SIGNS["other language"], part[:_EXCERPT]),)
+    return ()
+
+
+def _spoken_in(sentence: str, unknown: str) -> str:
+    """The language of a sentence; single letters tell none, for they are codes as often."""
+    return language_of([re.sub(r"\b[a-zA-Z]\b", " ", sentence)], unknown, _COMMON)
+
+
+def _is_prose(sentence: str) -> bool:
+    """Whether a sentence is long enough to tell its language by; some scripts have no gaps."""
+    letters = sum(map(str.isalpha, sentence))
+    return len(sentence.split()) >= _PROSE or (letters >= _PROSE and not sentence.isascii())
 
 
 def _names(document: Any) -> Iterator[str]:
@@ -198,8 +247,11 @@ def instructions_in(
 
 def _parts(text: str) -> list[str]:
     """The sentences of a text, and what of it is built of several lines."""
-    sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
-    return [*sentences, *(found[0] for found in _MARKUP.finditer(text)), *far_parts(text)]
+    return [*_sentences(text), *(found[0] for found in _MARKUP.finditer(text)), *far_parts(text)]
+
+
+def _sentences(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
 @lru_cache(maxsize=4096)  # of two lists, and of many versions of one, most sentences are the same
@@ -218,7 +270,7 @@ def _read(part: str) -> Iterator[tuple[str, str]]:
             if pattern.search(reading):
                 yield sign, SIGNS[sign]
         for sign, meanings in _TOGETHER:
-            if any(_means(reading, language, sign, meanings) for language in _spoken(reading)):
+            if any(_means(reading, language, meanings) for language in _spoken(reading)):
                 yield sign, SIGNS[sign]
 
 
@@ -228,7 +280,7 @@ def _spoken(text: str) -> Iterable[str]:
     return (told,) if told in WORDS else WORDS
 
 
-def _means(text: str, language: str, sign: str, meanings: tuple[str, ...]) -> bool:
+def _means(text: str, language: str, meanings: tuple[str, ...]) -> bool:
     """Whether the words of one language say all that makes a sign."""
     found = patterns(language)
     if not all(found[meaning].search(text) for meaning in meanings):
@@ -236,10 +288,10 @@ def _means(text: str, language: str, sign: str, meanings: tuple[str, ...]) -> bo
     if language in FREE_ORDER:
         return True
     never = [match.end() for match in found["never"].finditer(text)]
-    if sign == "secrecy":
+    if "tell" in meanings:
         told = [match.start() for match in found["tell"].finditer(text)]
         return any(0 <= place - end <= _NEAR for end in never for place in told)
-    if sign in ("credentials", "conversation"):
+    if "hand over" in meanings:
         handed = [match.start() for match in found["hand over"].finditer(text)]
         return any(not any(0 <= at - end <= _BESIDE for end in never) for at in handed)
     return True
@@ -253,7 +305,7 @@ def _elsewhere(part: str, names: frozenset[str]) -> Iterator[tuple[str, str]]:
     is known.
     """
     for name in _IDENTIFIER.findall(part):
-        first, *_, last = name.split("_")
+        first, *_, last = _spaced(name).split()
         acts = verb(first) or verb(last) == "write"
         if acts and not any(_plain(name) in each for each in names):
             yield "other tools", SIGNS["other tools"]
