@@ -94,10 +94,12 @@ frameworks: setup  ## agent frameworks, Inspect and trainers, each in an environ
 CLIENTS := openai==3.57.0 openai-agents==0.24.0 anthropic==2.14.0 google-genai==3.6.1 litellm==1.110.2
 CLIENT_TESTS := agents/test_responses.py agents/test_gemini.py agents/test_litellm.py \
 	connect/test_agents_sdk.py connect/test_model_proxy_anthropic.py \
-	connect/test_model_proxy_responses.py connect/test_model_proxy_gemini.py
+	connect/test_model_proxy_responses.py connect/test_model_proxy_gemini.py \
+	connect/test_typescript_client.py
 
-clients: setup  ## the vendors' own client libraries before strict servers
+clients: setup  ## the vendors' own client libraries before strict servers; with npm MCP's for TypeScript too
 	$(BIN)/pip install --quiet --upgrade --target build/clients $(CLIENTS)
+	! command -v npm >/dev/null || npm install --silent --no-fund --no-audit --prefix build @modelcontextprotocol/sdk@1.32.2
 	PYTHONPATH=build/clients $(BIN)/python -m pytest -rs $(addprefix tests/,$(CLIENT_TESTS))
 
 conformance: setup  ## the official conformance tests of MCP on serve and through the proxy; needs npm
