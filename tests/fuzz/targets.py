@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import httpx
 import msgspec
 from conversations import openai, question
 from fuzz import made
@@ -33,6 +32,7 @@ from toolshift.core.calls import MalformedCall, ToolCall, read_arguments, read_c
 from toolshift.core.canonical import canonical
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.message import Reply, Turn, protocol_tools
 from toolshift.core.redaction import Redactor
 from toolshift.core.render import FORMS

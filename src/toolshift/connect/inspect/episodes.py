@@ -15,10 +15,10 @@ from inspect_ai.model import (
     ModelOutput,
 )
 from inspect_ai.solver import TaskState
-from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import ToolCall as InspectCall
 from inspect_ai.tool import ToolCallError, ToolDef, ToolInfo, ToolParams
 
+from toolshift.connect.inspect.current import sample_state
 from toolshift.connect.inspect.schema import simplify
 from toolshift.core.calls import Call, Unreadable, malformed_call, read_arguments, read_call
 from toolshift.core.errors import UsageError
