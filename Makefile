@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: each would compile the sources anew without this.
 test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks clients ranges conformance clean
+.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks clients ranges licenses conformance clean
 
 setup: .venv/.ready
 
@@ -113,6 +113,10 @@ ranges: setup  ## the lowest and the newest versions that pyproject.toml admits,
 		build/uv/bin/uv pip install --quiet --python build/$$end/bin/python $(RANGE_TOOLS) && \
 		build/$$end/bin/python -m pytest -p no:cacheprovider tests/core tests/interop || exit 1; \
 	done
+
+licenses: setup  ## the licence of every package in .venv, from their metadata: works offline
+	$(BIN)/pip install --quiet --upgrade --target build/licenses pip-licenses==5.5.5
+	PYTHONPATH=build/licenses $(BIN)/python -m piplicenses --python $(BIN)/python --format=markdown
 
 conformance: setup  ## the official conformance tests of MCP on serve and through the proxy; needs npm
 	$(BIN)/python tests/connect/conformance/run.py --out studies/conformance/results.json
