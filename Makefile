@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: each would compile the sources anew without this.
 test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks clients conformance clean
+.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks clients ranges licenses conformance clean
 
 setup: .venv/.ready
 
@@ -94,11 +94,29 @@ frameworks: setup  ## agent frameworks, Inspect and trainers, each in an environ
 CLIENTS := openai==3.57.0 openai-agents==0.24.0 anthropic==2.14.0 google-genai==3.6.1 litellm==1.110.2
 CLIENT_TESTS := agents/test_responses.py agents/test_gemini.py agents/test_litellm.py \
 	connect/test_agents_sdk.py connect/test_model_proxy_anthropic.py \
-	connect/test_model_proxy_responses.py connect/test_model_proxy_gemini.py
+	connect/test_model_proxy_responses.py connect/test_model_proxy_gemini.py \
+	connect/test_typescript_client.py
 
-clients: setup  ## the vendors' own client libraries before strict servers
+# What the tests themselves need; the versions of what ToolShift needs are those of the range.
+RANGE_TOOLS := pytest hypothesis rfc8785
+
+clients: setup  ## the vendors' own client libraries before strict servers; with npm MCP's for TypeScript too
 	$(BIN)/pip install --quiet --upgrade --target build/clients $(CLIENTS)
+	! command -v npm >/dev/null || npm install --silent --no-fund --no-audit --prefix build @modelcontextprotocol/sdk@1.32.2
 	PYTHONPATH=build/clients $(BIN)/python -m pytest -rs $(addprefix tests/,$(CLIENT_TESTS))
+
+ranges: setup  ## the lowest and the newest versions that pyproject.toml admits, in environments of their own
+	$(BIN)/pip install --quiet --upgrade --target build/uv uv==0.13.9
+	for end in lowest-direct highest; do \
+		build/uv/bin/uv venv --quiet --clear --python $(PYTHON) build/$$end && \
+		build/uv/bin/uv pip install --quiet --python build/$$end/bin/python --resolution $$end --editable '.[connect]' && \
+		build/uv/bin/uv pip install --quiet --python build/$$end/bin/python $(RANGE_TOOLS) && \
+		build/$$end/bin/python -m pytest -p no:cacheprovider tests/core tests/interop || exit 1; \
+	done
+
+licenses: setup  ## the licence of every package in .venv, from their metadata: works offline
+	$(BIN)/pip install --quiet --upgrade --target build/licenses pip-licenses==5.5.5
+	PYTHONPATH=build/licenses $(BIN)/python -m piplicenses --python $(BIN)/python --format=markdown
 
 conformance: setup  ## the official conformance tests of MCP on serve and through the proxy; needs npm
 	$(BIN)/python tests/connect/conformance/run.py --out studies/conformance/results.json

@@ -34,7 +34,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import httpx
 import msgspec
 import numpy as np
 from machine import versions
@@ -43,6 +42,7 @@ from toolshift.agents.catalog import make_agent
 from toolshift.agents.chat import ChatAgent, sendable
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.exchanges import Exchanges
+from toolshift.core.http import httpx
 from toolshift.core.message import Reply
 from toolshift.core.tool import JSON
 from toolshift.episode.budget import Budget

@@ -25,12 +25,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 from machine import machine, versions
 
 from toolshift.agents.chat import ChatAgent
 from toolshift.agents.contestant import Contestant
 from toolshift.api import run_spec
+from toolshift.core.http import httpx
 from toolshift.runs.execute import RunSpec
 from toolshift.runs.run_folder import InMemoryStore
 from toolshift.runs.study import play, run_cells

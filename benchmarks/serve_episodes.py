@@ -26,13 +26,13 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import httpx2
 import msgspec
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolshift.agents.catalog import contestants
+from toolshift.core.http import httpx
 from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from running import Run
 from strict_gemini import StrictGemini, serving
@@ -14,6 +13,7 @@ from strict_gemini import StrictGemini, serving
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.chat import ChatAgent
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.message import PROTOCOL_NAMES, Turn
 from toolshift.dialects import as_request
 from toolshift.episode.contract import CallableAgent, converse

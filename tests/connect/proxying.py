@@ -8,13 +8,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
-
 from toolshift.connect.callables import StartedEpisode
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.model_proxy.app import ModelProxy
 from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.server import bind, web_server
+from toolshift.core.http import httpx
 from toolshift.core.loopback import LOOPBACK
 from toolshift.runs.suite import read_stack
 

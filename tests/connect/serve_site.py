@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import httpx
 import httpx2
 from mcp import Client
 
 from toolshift.connect.serve.server import bind, web_server
 from toolshift.connect.serve.session import SessionStore
 from toolshift.connect.serve.site import Site
+from toolshift.core.http import httpx
 from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.step import Step
 

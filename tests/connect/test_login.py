@@ -13,11 +13,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 from connect.oauth_server import SECRET, Secured, secured
 from running import Run
 
+from toolshift.core.http import httpx
 from toolshift.interop import redirect
 from toolshift.interop.logins import FOLDER, read_login
 from toolshift.worlds.own import load

@@ -14,7 +14,6 @@ import time
 from itertools import pairwise
 from typing import Any
 
-import httpx
 import pytest
 from connect.conformance.server import server as reference
 from connect.serve_site import open_one, running
@@ -30,6 +29,7 @@ from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.tool_changes import CHANGES
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.scene import Applied
 from toolshift.interop.mcp_client import Target
 

@@ -19,7 +19,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from connect.proxying import ask, proxied, work
 from connect.scripted_model import Part, Reader, ScriptedModel, scripted_model
@@ -39,6 +38,7 @@ from toolshift.connect.model_proxy.settings import (
     prepare,
 )
 from toolshift.core.errors import ShiftFault, UsageError
+from toolshift.core.http import httpx
 from toolshift.episode.grade import grade
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import TASKLESS

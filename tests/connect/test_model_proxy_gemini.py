@@ -6,11 +6,11 @@ import json
 import re
 from typing import Any
 
-import httpx
 import pytest
 from connect.proxying import proxied
 from strict_gemini import StrictGemini, serving
 
+from toolshift.core.http import httpx
 from toolshift.dialects.gemini_scope import value_of
 
 genai = pytest.importorskip("google.genai")

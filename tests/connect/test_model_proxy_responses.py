@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import pytest
 import serving
 from connect.proxying import proxied
@@ -18,6 +17,7 @@ from serving import scripted_server
 
 from toolshift.connect.callables import StartedEpisode, start_episode
 from toolshift.connect.model_proxy.app import MAX_ROUNDS
+from toolshift.core.http import httpx
 from toolshift.episode.grade import grade
 
 openai = pytest.importorskip("openai")

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import evaluate
 from toolshift.connect.program import UrlAgent, _take
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play

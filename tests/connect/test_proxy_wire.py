@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import uvicorn
 from connect.shop_server import ORDERS, TOOLS, shop_server
@@ -31,6 +30,7 @@ from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.mcp.web import IDLE, application
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.scene import Applied
 from toolshift.interop.mcp_client import Target
 

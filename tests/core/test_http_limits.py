@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 from hypothesis import given
@@ -27,6 +26,7 @@ from toolshift.agents.chat import ChatAgent
 from toolshift.connect.model_proxy.app import ModelProxy
 from toolshift.connect.model_proxy.settings import ShiftOptions
 from toolshift.connect.program import UrlAgent
+from toolshift.core.http import httpx
 from toolshift.core.http_limits import MEGABYTES, SECONDS, fetch, limit
 from toolshift.drift.sources import read_sources
 from toolshift.interop.limited_http import limited_client

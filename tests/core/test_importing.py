@@ -63,14 +63,20 @@ def test_what_is_imported_by_name_goes_downward(file: str, name: str) -> None:
     assert here == there or height[there] < height[here]
 
 
+EXTRAS = {
+    "toolshift.train": "trl",
+    "toolshift.agents.local": "torch",
+    "toolshift.connect.inspect": "inspect_ai",
+    "toolshift.runs.cluster": "ray",
+    "toolshift.runs.object_store": "fsspec",
+    "toolshift.runs.otel_export": "opentelemetry.sdk.trace",
+}
+"""What has to be installed for a module, where it comes with an extra."""
+
+
 @pytest.mark.parametrize("name", sorted({name for _, name in NAMED}))
 def test_what_is_imported_by_name_is_there(name: str) -> None:
-    if name.startswith("toolshift.train"):
-        pytest.importorskip("trl")
-    if name.startswith("toolshift.connect.inspect"):
-        pytest.importorskip("inspect_ai")
-    if name.startswith("toolshift.runs.cluster"):
-        pytest.importorskip("ray")
-    if name.startswith("toolshift.runs.otel_export"):
-        pytest.importorskip("opentelemetry.sdk.trace")
+    for start, extra in EXTRAS.items():
+        if name.startswith(start):
+            pytest.importorskip(extra)
     assert load(name) is not None

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from random import Random
 from typing import Any
 
-import httpx
 import pytest
 from dialects.streams import WIRES, Sent, drawn_calls
 
 from toolshift.connect.callables import start_episode
 from toolshift.connect.model_proxy.app import ModelProxy
 from toolshift.connect.model_proxy.settings import ShiftOptions
+from toolshift.core.http import httpx
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.form import ToldError
 from toolshift.dialects.sse import events

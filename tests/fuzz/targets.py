@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import httpx
 import msgspec
 from conversations import openai, question
 from fuzz import made
@@ -33,6 +32,7 @@ from toolshift.core.calls import MalformedCall, ToolCall, read_arguments, read_c
 from toolshift.core.canonical import canonical
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.message import Reply, Turn, protocol_tools
 from toolshift.core.redaction import Redactor
 from toolshift.core.render import FORMS
@@ -44,6 +44,7 @@ from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.changes import changes_between
 from toolshift.drift.events import drift_report
+from toolshift.drift.instructions import SIGNS, signs_in
 from toolshift.drift.lock import lock_tools, read_any_lock, read_lock, write_lock
 from toolshift.drift.stream import Reader
 from toolshift.interop.mcp_results import as_mcp, as_result
@@ -349,9 +350,10 @@ def releases(given: list[Any]) -> None:
         assert decode_shift_file(file.encode(), "f.json") == file
     except UsageError:
         return
-    if settled.answers != Answers():  # a file that holds no answer is refused
-        path = _file("mapping.toml", write_mapping(settled.answers, {}).encode())
-        assert read_mapping(path) == settled.answers
+    if settled.answers == Answers():
+        return  # a file that holds no answer is refused
+    path = _file("mapping.toml", write_mapping(settled.answers, {}).encode())
+    assert read_mapping(path) == settled.answers
     assert UNDECIDED not in settled.answers.renamed.values()
 
 
@@ -737,6 +739,14 @@ def run_folders(given: tuple[str, bytes]) -> None:
 
 
 # -- texts -----------------------------------------------------------------------------------------
+
+
+@target(lambda rng: _safe(made.tools(rng)), 10)
+def instructions(given: list[Any]) -> None:
+    tools = [tool for tool in given if isinstance(tool, dict)]
+    for signs in signs_in(tools).values():
+        assert {sign.sign for sign in signs} <= set(SIGNS)
+    assert not signs_in(tools, tools)  # all of it was seen before
 
 
 @target(lambda rng: made.text(rng, 40), 75)

@@ -239,3 +239,17 @@ def test_the_form_takes_what_the_schema_takes(schema: Any, value: Any) -> None:
     form = normal(schema)
     assert jsonschema_rs.is_valid(form, value) == jsonschema_rs.is_valid(schema, value)
     assert normal(form) == form
+
+
+@pytest.mark.parametrize(
+    "key", ["properties", "required", "anyOf", "allOf", "items", "$defs", "not", "enum"]
+)
+@pytest.mark.parametrize("value", ["text", 7, None, [3], {"a": 4}])
+def test_a_keyword_of_no_form_breaks_nothing_and_a_change_of_it_is_told(
+    key: str, value: Any
+) -> None:
+    found = normal({"type": "object", key: value, "dependentSchemas": 3, "dependencies": {"a": []}})
+    for name, form in (("properties", dict), ("required", list), ("anyOf", list), ("enum", list)):
+        assert isinstance(found.get(name, form()), form)
+    if key in ("properties", "required", "enum") and value in ("text", 7):
+        assert found != normal({"type": "object", key: "another", "dependentSchemas": 3})

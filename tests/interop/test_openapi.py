@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 import jsonschema_rs
 import pytest
 
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.interop.openapi import read_openapi
 from toolshift.interop.schema import inner_changes
 from toolshift.worlds.own.openapi import HttpTools

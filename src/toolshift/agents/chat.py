@@ -36,7 +36,7 @@ from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
-    import httpx
+    from toolshift.core.http import httpx
 
 OPENAI_URL = CHAT.home
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
@@ -144,7 +144,7 @@ class ChatAgent:
         backoff: float = 0.5,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
+        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         spoken = self._dialect = DIALECTS.find(dialect)
         addresses, keys = spoken.variables
@@ -300,8 +300,7 @@ class ChatAgent:
 
     def _attempt(self, body: bytes) -> tuple[Answer, str]:
         """Sends a request once; the answer, and its text."""
-        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
-
+        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
         from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
 
         try:

@@ -158,6 +158,8 @@ def change(options: ChangeOptions) -> None:
     exchanges = options.reuse.exchanges()
     reading, run = _run(settling, options, exchanges)
     _write(reading, settling, run, options)
+    for warning in settling.report.warnings:
+        say(f"Warning: {warning}", err=True)
     if options.as_json:
         code = reading.exit_code(options.allow_untested)
         said = {"exit_code": code, **msgspec.structs.asdict(reading)}

@@ -12,6 +12,7 @@ from toolshift.cli.options import AsJson, Headers, headers_of, say_unread
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
+from toolshift.drift.instructions import signs_in
 from toolshift.drift.lock import lock_side, write_lock
 from toolshift.drift.sources import read_sources
 
@@ -36,7 +37,8 @@ def lock(options: LockOptions) -> None:
     SOURCE: an MCP server (mcp:COMMAND, its http address, or FILE#NAME for one in the file of an MCP
     client, such as .mcp.json#github), an OpenAPI 3 document, a list of tools as JSON or YAML, a
     trace of the proxy, conversations with tools or OpenTelemetry spans (.jsonl), or a run folder.
-    Commit the lock; `toolshift verify` compares it.
+    Commit the lock; `toolshift verify` compares it. Texts that may instruct the model are said:
+    what is in the lock is later taken as known.
 
     \b
     toolshift lock 'mcp:npx -y my-server@1'
@@ -49,12 +51,16 @@ def lock(options: LockOptions) -> None:
     made = lock_side(side)
     write_lock(options.out, made)
     say_unread(side.unread)
+    signs = signs_in(side.tools)
     if options.as_json:
         tools = {str(tool.document["name"]): tool.hash for tool in made.tools}
         said = {"out": str(options.out), "origin": made.origin, "hash": made.hash, "tools": tools}
-        print_json({**said, "unread": side.unread})
+        print_json({**said, "unread": side.unread, "signs": signs})
         return
     count = len(made.tools)
     say(f"{count} tool{'s' if count != 1 else ''} of {made.origin} locked in {options.out}.")
     say(f"Hash: {made.hash}")
+    for name, found in signs.items():
+        for sign in found:
+            say(f"Warning: {name}: a text may instruct the model: {sign.what}: {sign.text!r}")
     say(f"Compare later: {command('verify', options.out, *options.sources)}")

@@ -11,7 +11,6 @@ from socket import socket
 from typing import Annotated
 
 import click
-import httpx
 
 from toolshift.cli.listen import PORT, Listen
 from toolshift.cli.options import Wordings
@@ -23,6 +22,7 @@ from toolshift.connect.serve.server import bind, require, web_server
 from toolshift.connect.trace import Trace
 from toolshift.core.documents import read_json
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.intake import Intake, NotRead
 from toolshift.core.terminal import say
 from toolshift.dialects.chat import CHAT

@@ -285,9 +285,8 @@ def _print(report: DriftReport) -> None:
     if not report.events:
         say(f"No drift: {report.source} is as {report.lock or 'it'} was locked.")
         return
-    for event in report.events:
-        if event.kind == INSTRUCTIONS:
-            say(visible(f"Warning: {event.sentence}"))
+    for warning in report.warnings:
+        say(f"Warning: {warning}")
     rows = [
         (event.severity, event.dimension, event.sentence, _calls(event, report))
         for severity in reversed(SEVERITIES)

@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx
-
 from toolshift.connect.isolation import check_isolation, isolated
 from toolshift.connect.process import Process
 from toolshift.connect.serve.background import Background
 from toolshift.connect.serve.session import ActResult, AgentSession
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 from toolshift.core.http_limits import ReplyTooLarge, fetch
 from toolshift.core.message import REASONS
 from toolshift.core.redaction import secrets_of_environment

@@ -17,9 +17,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import httpx
-
 from toolshift.core.errors import UsageError
+from toolshift.core.http import httpx
 
 SECONDS, MEGABYTES = "TOOLSHIFT_REPLY_SECONDS", "TOOLSHIFT_REPLY_MB"
 _DEFAULTS = {SECONDS: 1800.0, MEGABYTES: 64.0}

@@ -14,7 +14,7 @@ import msgspec
 
 from toolshift.drift.calls import BrokenCall, RecordedCall, broken_calls
 from toolshift.drift.changes import ToolChange, worst_severity
-from toolshift.drift.instructions import Sign, instructions_in, sentences_of, texts_of
+from toolshift.drift.instructions import Sign, signs_in
 from toolshift.drift.lock import Drift, Lock, verify
 from toolshift.drift.other_locks import HashLock
 from toolshift.drift.schemas import SEVERITIES, Severity
@@ -82,7 +82,12 @@ class DriftReport(msgspec.Struct, frozen=True):
     @property
     def instructs(self) -> bool:
         """Whether a new text instructs the model."""
-        return any(event.kind == INSTRUCTIONS for event in self.events)
+        return bool(self.warnings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each sign that a new text instructs the model."""
+        return tuple(event.sentence for event in self.events if event.kind == INSTRUCTIONS)
 
     @property
     def breaks_calls(self) -> bool:
@@ -164,10 +169,7 @@ def _instructing(
     """New texts that instruct the model, tool by tool."""
     if not worst_severity(drift.changes):
         return
-    documents = lock.documents
-    known = sentences_of(text for document in documents for text in texts_of(document))
-    for tool in tools:
-        name = str(tool.get("name"))
-        for sign in instructions_in(texts_of(tool), known):
+    for name, signs in signs_in(tools, lock.documents).items():
+        for sign in signs:
             sentence = f"{name}: a new text may instruct the model: {sign.what}: {sign.text!r}"
             yield DriftEvent(INSTRUCTIONS, name, "action", "breaking", sentence, None, None, sign)

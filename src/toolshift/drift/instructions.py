@@ -1,77 +1,118 @@
 """Texts of tools that instruct the model instead of describing the tool: tool poisoning.
 
 Only what is new is looked at: a sentence that stood in the old list already was seen then. The
-signs are rules, so they are evidence and no proof in either direction.
+signs are of two kinds. Some are read from how a text is built, in any language: what is hidden or
+encoded, what is dressed as a message, which tools it names. Others are meanings that stand
+together in one sentence, in the languages of `instruction_words.py`. All are rules, so they are
+evidence and no proof in either direction.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from toolshift.data.language import ENGLISH, language_of
+from toolshift.drift.disguises import disguise_of, far_parts, readings
+from toolshift.drift.instruction_words import FREE_ORDER, WORDS, patterns
+from toolshift.shifts.release.match import verb
+
 _TOLD = ("description", "title", "default", "examples", "enum", "const")
 _ANY = r"[^.!?\n]{0,60}?"
-SIGNS: Mapping[str, tuple[str, re.Pattern[str]]] = {
-    name: (what, re.compile(pattern, re.IGNORECASE))
-    for name, what, pattern in (
-        (
-            "override",
-            "it sets other instructions aside",
-            rf"\b(?:ignore|disregard|forget|overrides?|supersedes?)\b{_ANY}\b(?:previous|prior|above"
-            rf"|earlier|other|all|any|system|your)\b{_ANY}\b(?:instructions?|prompts?|rules|guidelines)",
-        ),
-        (
-            "secrecy",
-            "it asks to keep something from the user",
-            rf"\b(?:do not|don't|never|without|avoid|no need to)\b{_ANY}\b(?:tell|telling|mention"
-            rf"|mentioning|inform|informing|notify|notifying|reveal|disclose|alert)\w*\b{_ANY}"
-            r"\b(?:user|users|human|operator|anyone|this|it)\b",
-        ),
+SIGNS: Mapping[str, str] = {
+    "hidden": "it hides text",
+    "markup": "it is dressed as a message",
+    "override": "it sets other instructions aside",
+    "secrecy": "it asks to keep something from the user",
+    "credentials": "it asks for secrets",
+    "conversation": "it asks for the conversation",
+    "consent": "it says that the user need not be asked",
+    "exfiltration": "it asks to send data to an address",
+    "takeover": "it tells the model to act beyond this tool",
+    "other tools": "it says how a tool of another server is to be used",
+    "other language": "it is in another language than the texts around it",
+}
+"""Signs by name, each with its meaning."""
+_EXCERPT = 160
+_NEAR, _BESIDE = 40, 12
+"""The most characters between "not" and what is not to be told, or not to be handed over."""
+_PROSE, _COMMON, _NEARLY_ALL = 6, 3, 0.8
+"""The fewest words, and common words of a language, by which it is told; the share of sentences
+of a list in one language."""
+_TOGETHER: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("override", ("ignore", "rules")),
+    ("secrecy", ("never", "tell", "user")),
+    ("secrecy", ("conceal", "user")),
+    ("credentials", ("hand over", "secret")),
+    ("conversation", ("hand over", "whole", "talk")),
+    ("takeover", ("others", "before")),
+)
+"""By sign the meanings that make it where they stand in one sentence."""
+_BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (sign, re.compile(pattern, re.IGNORECASE))
+    for sign, pattern in (
         (
             "credentials",
-            "it names files or values that hold secrets",
-            r"~?/?\.ssh\b|\bid_rsa\b|\bid_ed25519\b|/etc/(?:passwd|shadow)|\.aws/credentials"
-            r"|\b(?:read|cat|open|attach|reveal|print|repeat)\b[^.!?\n]{0,60}?(?<![\w-])"
-            r"(?:\.env\b|mcp\.json\b|private keys?\b|api keys?\b|access tokens?\b|passwords?\b"
-            r"|system prompt\b)",
+            r"~/?\.ssh\b|~/\.\w|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow)"
+            r"|\.aws/credentials"
+            rf"|\b(?:read|cat|open|attach|load|contents? of)\b{_ANY}(?<![\w-])"
+            r"(?:\.env|mcp\.json)\b"
+            rf"|\b(?:reveal|print|repeat)\b{_ANY}\bsystem prompt\b"
+            r"|\b(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS))\b",
+        ),
+        (
+            "conversation",  # the name of a parameter
+            r"^(?:(?:conversation|chat|dialogue?|messages?) (?:history|transcript|log|context)"
+            r"|(?:full|whole|entire) (?:conversation|chat|dialogue))$",
         ),
         (
             "exfiltration",
-            "it asks to send data to an address",
             rf"\b(?:send|forward|post|upload|copy|bcc|cc|transmit|exfiltrate)\b{_ANY}"
-            r"(?:https?://|\b[\w.+-]+@[\w-]+\.\w)",
+            r"(?:https?://|\b[\w.+-]+@[\w-]+\.\w)|!\[[^\]\n]*\]\(https?:",
         ),
         (
-            "markup",
-            "it is dressed as a system message",
-            r"</?\s*(?:important|system|secret|instructions?|assistant|admin)\s*>|\[/?INST\]"
-            r"|<\|im_start\|>|^\s*(?:system|assistant)\s*:",
+            "consent",
+            r"\bpre-?approved\b|\balready (?:agreed|approved|consented|authori[sz]ed|confirmed)\b"
+            r"|\b(?:skip|bypass|omit)\w*\b[^.!?\n]{0,30}?\b(?:confirm|approv|consent|asking)",
         ),
         (
             "takeover",
-            "it tells the model to act beyond this tool",
-            r"\b(?:you are now|from now on,? you|you must (?:always|first)"
-            rf"|always (?:call|use) this tool(?: first| before|{_ANY}\bany other)"
-            r"|before (?:using|calling|you use) (?:any|every)"
-            r"(?: other)? tools?)\b",
+            r"\b(?:you are now|from (?:now|this (?:point|moment|time)) (?:on|forward|onwards?),?"
+            rf"|you must (?:always|first)|always (?:call|use) this tool(?: first| before"
+            rf"|{_ANY}\bany other)"
+            r"|\b(?:every|any|all|each) (?:tasks?|requests?|questions?|sessions?|turns?)\b"
+            r"[^.!?\n]{0,40}?\b(?:starts?|begins?|goes? through|must|first)\b"
+            r"|(?:the |an? )?(?:assistant|agents?|model|llm|ai)\b[^.!?\n]{0,40}?"
+            r"\b(?:must|shall|has to|have to|(?:is|are) (?:required|obliged|expected) to))\b",
         ),
     )
-}
-"""Signs by name, each with its meaning."""
-HIDDEN = "hidden"
-_ZERO = {"\u200b", "\u2060", "\ufeff", "\u180e"}
-_EXCERPT = 160
+)
+"""By sign how a text is built."""
+_MARKUP = re.compile(
+    r"<!--.{0,4000}?-->|/\*\s*\w+:.{0,4000}?\*/"
+    r"|<\s{0,9}/?\s{0,9}[\w-]{0,40}(?:important|system|secret|hidden|instruction|assistant|agent"
+    r"|admin|override|directive)[\w-]{0,40}(?:\s[^<>]*)?>"
+    r"|\[/?INST\]|<<?/?SYS>>?|<\|\w+\|>"
+    r"|(?:^|[(\[])[ \t]*(?:system|assistant|admin)\b[^\n:]{0,20}:"
+    r"""|["']role["']\s*:\s*["'](?:system|assistant|developer)"""
+    r"|(?<![#=*|\[-])[#=*|\[-]{2,40}[ \t]*(?:system|admin|override|security)[ _-]?"
+    r"(?:notice|message|override|prompt|instructions?|update)",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+)
+_IDENTIFIER = re.compile(r"(?<![\w/.@$<{%-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w/.=@}>-])", re.ASCII)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])|\n+")
 
 
 class Sign(msgspec.Struct, frozen=True):
     """A sign that a text instructs the model.
 
     Attributes:
-        sign: one of `SIGNS`, or "hidden" for characters that nobody sees.
+        sign: one of `SIGNS`.
         what: the sign in words.
         text: where it stands, cut to 160 characters.
     """
@@ -94,36 +135,182 @@ def texts_of(document: Any, inside: bool = False) -> Iterator[str]:
             yield from texts_of(value, inside)
 
 
+def told_by(document: Any) -> Iterator[str]:
+    """Every text of a tool that a model reads, and the names of its parameters as words."""
+    yield from texts_of(document)
+    yield from (_spaced(name) for name in _keys(document, "properties"))
+
+
 def sentences_of(texts: Iterable[str]) -> frozenset[str]:
     """The sentences of texts, which `instructions_in` takes as known."""
-    return frozenset(sentence for text in texts for sentence in _sentences(text))
+    return frozenset(part for text in texts for part in _parts(text))
 
 
-def instructions_in(texts: Iterable[str], known: frozenset[str] = frozenset()) -> tuple[Sign, ...]:
-    """The signs of instructions in texts."""
+def _keys(document: Any, of: str) -> Iterator[str]:
+    if isinstance(document, Mapping):
+        inner = document.get(of)
+        yield from map(str, inner if isinstance(inner, Mapping) else ())
+        for value in document.values():
+            yield from _keys(value, of)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _keys(value, of)
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"[_-]|(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def signs_in(
+    tools: Iterable[Mapping[str, Any]], before: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, tuple[Sign, ...]]:
+    """The signs in the texts of tools by the name of each; `before` are tools that were seen."""
+    tools = list(tools)
+    old = [text for tool in before for text in told_by(tool)]
+    known = sentences_of(old)
+    names = {name for tool in (*before, *tools) for name in _names(tool)}
+    names.update(name for text in old for name in _IDENTIFIER.findall(text))
+    plain = frozenset(map(_plain, names))
+    mine = _language(before or tools)
+    found = {}
+    for tool in tools:
+        signs = instructions_in(told_by(tool), known, plain)
+        found[str(tool.get("name"))] = signs + _foreign(texts_of(tool), known, mine)
+    return {name: signs for name, signs in found.items() if signs}
+
+
+def _language(tools: Iterable[Mapping[str, Any]]) -> str:
+    """The language that nearly all sentences of tools are in; "" where there is none."""
+    told = Counter(
+        _spoken_in(part, ENGLISH)
+        for tool in tools
+        for text in texts_of(tool)
+        for part in _sentences(text)
+        if _is_prose(part)
+    )
+    ((language, count),) = told.most_common(1) or [("", 0)]
+    return language if count >= _NEARLY_ALL * told.total() else ""
+
+
+def _foreign(texts: Iterable[str], known: frozenset[str], mine: str) -> tuple[Sign, ...]:
+    """The sign of a sentence in another language than the list of tools, whichever it is."""
+    for part in (part for text in texts for part in _sentences(text)) if mine else ():
+        if part not in known and _is_prose(part) and _spoken_in(part, mine) != mine:
+            return (Sign("other language", SIGNS["other language"], part[:_EXCERPT]),)
+    return ()
+
+
+def _spoken_in(sentence: str, unknown: str) -> str:
+    """The language of a sentence; single letters tell none, for they are codes as often."""
+    return language_of([re.sub(r"\b[a-zA-Z]\b", " ", sentence)], unknown, _COMMON)
+
+
+def _is_prose(sentence: str) -> bool:
+    """Whether a sentence is long enough to tell its language by; some scripts have no gaps."""
+    letters = sum(map(str.isalpha, sentence))
+    return len(sentence.split()) >= _PROSE or (letters >= _PROSE and not sentence.isascii())
+
+
+def _names(document: Any) -> Iterator[str]:
+    """The names that a tool gives: its own, and those of its parameters, fields and choices."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield str(key)
+            yield from _names(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _names(value)
+    elif isinstance(document, str) and " " not in document:
+        yield document
+
+
+def instructions_in(
+    texts: Iterable[str],
+    known: frozenset[str] = frozenset(),
+    names: frozenset[str] = frozenset(),
+) -> tuple[Sign, ...]:
+    """The signs of instructions in texts.
+
+    `known` are sentences that were seen already. `names` are those that the list of tools gives,
+    as letters and digits alone; where there are any, a tool that is named and is not among them is
+    a sign.
+    """
     signs: dict[str, Sign] = {}
-    for sentence in (part for text in texts for part in _sentences(text)):
-        for sign, what in _signs(sentence) if sentence not in known else ():
-            signs.setdefault(sign, Sign(sign, what, sentence[:_EXCERPT]))
+    for part in (part for text in texts for part in _parts(text)):
+        if part in known:
+            continue
+        found = [*_signs(part), *(_elsewhere(part, names) if names else ())]
+        for sign, what in found:
+            signs.setdefault(sign, Sign(sign, what, part.strip()[:_EXCERPT]))
     return tuple(signs.values())
 
 
+def _parts(text: str) -> list[str]:
+    """The sentences of a text, and what of it is built of several lines."""
+    return [*_sentences(text), *(found[0] for found in _MARKUP.finditer(text)), *far_parts(text)]
+
+
 def _sentences(text: str) -> list[str]:
-    return [part.strip() for part in re.split(r"(?<=[.!?])\s+|\n+", text) if part.strip()]
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
-def _signs(sentence: str) -> Iterator[tuple[str, str]]:
-    if any(one in _ZERO or _is_hidden(one) for one in sentence):
-        yield HIDDEN, "it holds characters that nobody sees"
-    for name, (what, pattern) in SIGNS.items():
-        if pattern.search(sentence):
-            yield name, what
+@lru_cache(maxsize=4096)  # of two lists, and of many versions of one, most sentences are the same
+def _signs(part: str) -> tuple[tuple[str, str], ...]:
+    return tuple(dict.fromkeys(_read(part)))
 
 
-def _is_hidden(one: str) -> bool:
-    """Tags and marks that turn a text around are; the joiners that scripts need are not."""
-    return (
-        not one.isascii()
-        and unicodedata.category(one) == "Cf"
-        and one not in ("\u200c", "\u200d", "\u00ad")
-    )
+def _read(part: str) -> Iterator[tuple[str, str]]:
+    disguise = disguise_of(part)
+    if disguise:
+        yield "hidden", disguise
+    for reading in readings(part):
+        if _MARKUP.search(reading):
+            yield "markup", SIGNS["markup"]
+        for sign, pattern in _BUILT:
+            if pattern.search(reading):
+                yield sign, SIGNS[sign]
+        for sign, meanings in _TOGETHER:
+            if any(_means(reading, language, meanings) for language in _spoken(reading)):
+                yield sign, SIGNS[sign]
+
+
+def _spoken(text: str) -> Iterable[str]:
+    """The languages whose words may make a text: all of them, where it cannot be told."""
+    told = language_of([text])
+    return (told,) if told in WORDS else WORDS
+
+
+def _means(text: str, language: str, meanings: tuple[str, ...]) -> bool:
+    """Whether the words of one language say all that makes a sign."""
+    found = patterns(language)
+    if not all(found[meaning].search(text) for meaning in meanings):
+        return False
+    if language in FREE_ORDER:
+        return True
+    never = [match.end() for match in found["never"].finditer(text)]
+    if "tell" in meanings:
+        told = [match.start() for match in found["tell"].finditer(text)]
+        return any(0 <= place - end <= _NEAR for end in never for place in told)
+    if "hand over" in meanings:
+        handed = [match.start() for match in found["hand over"].finditer(text)]
+        return any(not any(0 <= at - end <= _BESIDE for end in never) for at in handed)
+    return True
+
+
+def _elsewhere(part: str, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """The sign of a tool that is named and that the list does not have.
+
+    What has the form of a name is taken for a tool where it begins with a verb, or ends with one
+    that writes. A list may call its own tools by short names, so a name within one that it gives
+    is known.
+    """
+    for name in _IDENTIFIER.findall(part):
+        first, *_, last = _spaced(name).split()
+        acts = verb(first) or verb(last) == "write"
+        if acts and not any(_plain(name) in each for each in names):
+            yield "other tools", SIGNS["other tools"]
+            return
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

@@ -55,8 +55,7 @@ def as_mcp(result: Result, given: Result | None, raws: list[Raw], source: Source
     if same and given is not None and result.data == given.data:
         return _with_notice(last, result.notice)
     answer: Raw = {key: value for key, value in last.items() if key in ("_meta", "resultType")}
-    others = [block for raw in raws for block in _blocks(raw) if block.get("type") != "text"]
-    answer["content"] = [*_texts(result, raws), *others]
+    answer["content"] = _content(result, raws)
     if not result.ok:
         answer["isError"] = True
     elif result.form == "json" and not isinstance(result.data, str):
@@ -76,14 +75,33 @@ def _with_notice(raw: Raw, notice: str) -> Raw:
     return {**raw, "content": [*_blocks(raw), told]}
 
 
-def _texts(result: Result, raws: list[Raw]) -> list[Raw]:
-    """The texts of a changed result, and those of the server that said more than its data."""
-    if not result.ok and result.data["error"]["code"] == UPSTREAM:
-        said = str(result.data["error"]["message"])
-        said += f"{NOTICE}{result.notice}" if result.notice else ""
-        return [{"type": "text", "text": said}]
-    kept = [text for raw in raws for text in texts_of(raw) if result.ok and not _told(text, raw)]
-    return [{"type": "text", "text": text} for text in (*kept, show(result))]
+def _content(result: Result, raws: list[Raw]) -> list[Raw]:
+    """A changed result in the place of what said it before; all else as and where it stood."""
+    said = {"type": "text", "text": _text(result)}
+    if not result.ok:
+        return [said, *(block for raw in raws for block in _blocks(raw) if not _is_text(block))]
+    kept: list[Raw] = []
+    places: dict[int, int] = {}  # by the number of an answer, where its data stood first
+    for number, raw in enumerate(raws):
+        for block in _blocks(raw):
+            if _is_text(block) and _told(str(block.get("text", "")), raw):
+                places.setdefault(number, len(kept))
+            else:
+                kept.append(block)
+    place = places[max(places)] if places else len(kept)
+    return [*kept[:place], said, *kept[place:]]
+
+
+def _text(result: Result) -> str:
+    """The words of a result; those of a server are not said as data."""
+    if result.ok or result.data["error"]["code"] != UPSTREAM:
+        return show(result)
+    said = str(result.data["error"]["message"])
+    return said + (f"{NOTICE}{result.notice}" if result.notice else "")
+
+
+def _is_text(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "text"
 
 
 def _told(text: str, raw: Mapping[str, Any]) -> bool:

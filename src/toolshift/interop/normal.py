@@ -153,7 +153,11 @@ class _Writer:
         parts = node.pop("allOf", None)
         own = Node()
         for key, value in node.items():
-            if key not in _UNSAID and not key.startswith("x-") and not _is_echo(key, value, name):
+            if key in _UNSAID or key.startswith("x-") or _is_echo(key, value, name):
+                continue
+            if _is_malformed(key, value):
+                own[f"malformed {key}"] = _plain(value)
+            else:
                 own[key] = self._value(key, value, f"{place}/{key}", above)
         _tell_apart(own, node)
         own = _one_way(own, self.strict)
@@ -199,7 +203,8 @@ def _tell_apart(own: Node, node: Mapping[str, Any]) -> None:
     """Writes into each alternative the one value by which a discriminator tells it apart."""
     name = tag_of(node)
     for key in ("oneOf", "anyOf") if name else ():
-        for part, raw in zip(own.get(key, ()), node.get(key, ()), strict=False):
+        raws = node[key] if key in own else ()
+        for part, raw in zip(own.get(key, ()), raws, strict=False):
             known = part.get("properties", {})
             values = tag_values(node, raw)
             if values and not part.cut and not known.get(name, {}).get("enum"):
@@ -211,6 +216,15 @@ def _cut(node: Mapping[str, Any], place: str) -> Node:
     found = Node({"type": node["type"]} if "type" in node else {})
     found.place, found.cut = place, True
     return found
+
+
+def _is_malformed(key: str, value: Any) -> bool:
+    """Whether a keyword has no form that it may have. It is kept, and compared as it stands."""
+    if key in MANY:
+        return not isinstance(value, Mapping)
+    if key in LISTS or key in ("required", "enum"):
+        return not isinstance(value, list)
+    return key in _ONE and not isinstance(value, Mapping | bool)
 
 
 def _plain(value: Any) -> Any:
@@ -238,7 +252,8 @@ def _in_2020(node: Mapping[str, Any]) -> JSONSchema:
     depending = out.pop("dependencies", None)
     for name, value in depending.items() if isinstance(depending, Mapping) else ():
         key = "dependentRequired" if isinstance(value, list) else "dependentSchemas"
-        out[key] = {**out.get(key, {}), name: value}
+        beside = out.get(key)
+        out[key] = {**(beside if isinstance(beside, Mapping) else {}), name: value}
     return out
 
 

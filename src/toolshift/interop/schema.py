@@ -399,6 +399,12 @@ def _readings(value: Any) -> Iterator[Any]:
         yield [value]
 
 
+def types_of(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The types that a schema names; what is no name is none."""
+    kind = schema.get("type")
+    return frozenset(one for one in _listed(kind) or [kind] if isinstance(one, str))
+
+
 def takes_null(schema: Mapping[str, Any]) -> bool:
     """Whether a schema says that a value may be null."""
     kind = schema.get("type")

@@ -54,7 +54,7 @@ class Webhook:
         retries: int = RETRIES,
         wait: float = WAIT,
     ) -> None:
-        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
+        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:
             address = httpx.URL(url)

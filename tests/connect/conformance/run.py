@@ -32,7 +32,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import httpx
+from toolshift.core.http import httpx
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent

@@ -249,6 +249,28 @@ def test_an_output_without_a_choice_is_the_endpoints_failure(tmp_path: Path) -> 
     assert {sample.store["toolshift"]["end"] for sample in log.samples or ()} == {"infrastructure"}
 
 
+@pytest.mark.parametrize("reason", ["max_tokens", "model_length", "content_filter"])
+def test_a_reply_that_was_cut_off_is_read_as_in_a_run(reason: Any, tmp_path: Path) -> None:
+    def outputs(*_: Any) -> ModelOutput:
+        output = told(ChatMessageAssistant(content="I think that the"))
+        output.choices[0].stop_reason = reason
+        return output
+
+    log = run_inspect(tmp_path, get_model("mockllm/model", custom_outputs=outputs), limit=2)
+    assert {sample.store["toolshift"]["end"] for sample in log.samples or ()} == {"infrastructure"}
+
+
+def test_the_first_samples_are_of_all_arms_and_the_transcript_has_the_tools(tmp_path: Path) -> None:
+    log = run_inspect(tmp_path, "toolshift/oracle", limit=5)
+    arms = [(sample.metadata["arm"], sample.metadata["lineage"]) for sample in log.samples or ()]
+    assert {"clean", "placebo"} < {arm for arm, _ in arms}
+    assert len({lineage for _, lineage in arms}) == 1
+    for sample in log.samples or ():
+        turns = [event for event in sample.events if event.event == "model"]
+        assert turns
+        assert all(event.tools for event in turns)
+
+
 def test_a_log_is_graded_again_to_the_same_scores(tmp_path: Path) -> None:
     log = run_inspect(tmp_path, "toolshift/memorises_names")
     from toolshift.connect.inspect.registry import graded

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolshift.data.traces import TraceReader
 from toolshift.data.traces.messages import read_messages, read_tools
-from toolshift.data.traces.spans import Span, ToolRun, numbered
+from toolshift.data.traces.spans import Span, ToolRun, numbered, seconds
 
 Attributes = dict[str, Any]
 ARGUMENTS = {"city": "Oslo"}
@@ -269,3 +269,16 @@ def test_what_no_dialect_knows_is_kept_apart_from_what_says_nothing_of_tools() -
     (span,) = reader.read(flat({"openinference.span.kind": "CHAIN"})) or ()
     assert (span.run, span.turn, reader.unknown) == (None, None, [])
     assert reader.read({"messages": []}) is None
+
+
+@pytest.mark.parametrize(
+    "value", ["1" * 400, 1e300, float("nan"), float("inf"), -1e15, "0001x", []]
+)
+@pytest.mark.parametrize("nano", [True, False])
+def test_what_is_no_moment_is_no_time(value: Any, nano: bool) -> None:
+    assert seconds(value, nano) is None or abs(seconds(value, nano) or 0.0) < 1e12
+
+
+def test_a_time_beyond_all_years_is_none() -> None:
+    assert [seconds("9" * 400, nano) for nano in (True, False)] == [None, None]
+    assert seconds("2026-03-04T05:06:07Z") == seconds(1772600767000)

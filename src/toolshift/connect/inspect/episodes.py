@@ -15,12 +15,19 @@ from inspect_ai.model import (
     ModelOutput,
 )
 from inspect_ai.solver import TaskState
-from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import ToolCall as InspectCall
 from inspect_ai.tool import ToolCallError, ToolDef, ToolInfo, ToolParams
 
+from toolshift.connect.inspect.current import sample_state
 from toolshift.connect.inspect.schema import simplify
-from toolshift.core.calls import Call, Unreadable, malformed_call, read_arguments, read_call
+from toolshift.core.calls import (
+    Call,
+    ToolCall,
+    Unreadable,
+    malformed_call,
+    read_arguments,
+    read_call,
+)
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Usage
 from toolshift.core.scene import Scene
@@ -203,6 +210,9 @@ def reply_of(output: ModelOutput) -> Reply:
     if output.stop_reason == "content_filter":
         return Reply(failure="the endpoint withheld the reply (content_filter)")
     calls = tuple(_call_of(call) for call in message.tool_calls or ())
+    whole = bool(calls) and all(isinstance(call, ToolCall) for call in calls)
+    if output.stop_reason in ("max_tokens", "model_length") and not whole:
+        return Reply(failure="truncated: the reply was cut off at the token limit")
     tokens = Usage(used.input_tokens, used.output_tokens) if used else Usage()
     return Reply(message.text, calls, tokens)
 

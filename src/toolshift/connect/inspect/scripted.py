@@ -21,10 +21,10 @@ from inspect_ai.model import (
     ModelUsage,
     modelapi,
 )
-from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from toolshift.agents.catalog import make_agent
+from toolshift.connect.inspect.current import sample_state
 from toolshift.connect.inspect.episodes import chat_messages
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON

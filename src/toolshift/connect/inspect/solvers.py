@@ -5,8 +5,8 @@ from __future__ import annotations
 from inspect_ai.agent import AgentState, react
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.solver._task_state import sample_state
 
+from toolshift.connect.inspect.current import sample_state
 from toolshift.connect.inspect.episodes import (
     current_episode,
     episode_of,

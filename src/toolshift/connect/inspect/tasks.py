@@ -96,7 +96,8 @@ def _number(text: str) -> int | str:
 def _task(asked: Selection) -> Task:
     plan = make_plan(select(asked))
     name = f"toolshift {asked.suite}"
-    dataset = MemoryDataset([sample_of(cell, asked.max_repeats) for cell in plan.cells], name=name)
+    cells = by_task(plan.cells)
+    dataset = MemoryDataset([sample_of(cell, asked.max_repeats) for cell in cells], name=name)
     _report_losses(dataset)
     return Task(
         dataset=dataset,
@@ -105,6 +106,14 @@ def _task(asked: Selection) -> Task:
         cleanup=forget,
         metadata={"plan": plan.hash, "shifts": plan.versions, "skipped": len(plan.skipped)},
     )
+
+
+def by_task(cells: Iterable[Cell]) -> list[Cell]:
+    """The cells of one task beside each other, so that the first samples are of all arms."""
+    tasks: dict[str, list[Cell]] = {}
+    for cell in cells:
+        tasks.setdefault(cell.lineage, []).append(cell)
+    return [cell for arms in tasks.values() for cell in arms]
 
 
 def sample_of(cell: Cell, max_repeats: int = 0) -> Sample:

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
-import httpx
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -28,6 +27,7 @@ from toolshift.connect.model_proxy.conversation import (
 )
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.core.errors import ShiftFault, UsageError, described
+from toolshift.core.http import httpx
 from toolshift.core.http_limits import ReplyLimits, ReplyTooLarge, ReplyTooLong, whole
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback

@@ -200,9 +200,17 @@ def flat(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator
 
 
 def seconds(value: Any, nano: bool = False) -> float | None:
-    """A time in seconds since 1970: a number of seconds or of a part of them, or ISO 8601."""
+    """A time in seconds since 1970: a number of seconds or of a part of them, or ISO 8601.
+
+    None where it is no moment of the years 1 to 9999, as infinity is none.
+    """
     if isinstance(value, bool):
         return None
+    found = _seconds(value, nano)
+    return found if found is not None and _YEAR_1 <= found < _YEAR_10000 else None
+
+
+def _seconds(value: Any, nano: bool) -> float | None:
     try:
         if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
             number = float(value)
@@ -212,6 +220,9 @@ def seconds(value: Any, nano: bool = False) -> float | None:
         return (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError, OSError):
         return None
+
+
+_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 
 
 def took(start: Any, end: Any, nano: bool = False) -> float | None:

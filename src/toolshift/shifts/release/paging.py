@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from toolshift.core import seed as seeds
 from toolshift.core.tool import Hint, Param, Result, Tool
-from toolshift.interop.schema import usual
+from toolshift.interop.schema import types_of, usual
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.match import words
 from toolshift.shifts.release.results import Place, places_of
@@ -114,8 +114,7 @@ def _parameter(tool: Tool) -> tuple[By, Param] | None:
     """The parameter that says where to go on, the surest kind first."""
     for by in ("cursor", "page", "offset"):
         for param in tool.params:
-            named, kind = frozenset(words(param.name)), param.schema.get("type")
-            kinds = set(kind) if isinstance(kind, list) else {kind}
+            named, kinds = frozenset(words(param.name)), types_of(param.schema)
             if named & _BACK or param.required:
                 continue
             number = bool(kinds & {"integer", "number"})
@@ -129,9 +128,7 @@ def _parameter(tool: Tool) -> tuple[By, Param] | None:
 
 
 def _is_size(param: Param) -> bool:
-    named, kind = frozenset(words(param.name)), param.schema.get("type")
-    kinds = set(kind) if isinstance(kind, list) else {kind}
-    return bool(named & _SIZE) and "integer" in kinds
+    return bool(frozenset(words(param.name)) & _SIZE) and "integer" in types_of(param.schema)
 
 
 def _told(places: Mapping[str, Place], container: Place) -> Iterator[tuple[str, tuple[str, Place]]]:

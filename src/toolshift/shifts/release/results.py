@@ -25,7 +25,7 @@ from toolshift.core.canonical import same
 from toolshift.core.tool import Field
 from toolshift.core.user import as_said
 from toolshift.interop.normal import Node, normal
-from toolshift.interop.schema import checkable, choices_of, fitted, usual
+from toolshift.interop.schema import checkable, choices_of, fitted, types_of, usual
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.conversions import converted
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
@@ -69,9 +69,7 @@ class Place:
     @property
     def kinds(self) -> frozenset[str]:
         """The types that it may have, null apart."""
-        kinds = self.schema.get("type")
-        listed = kinds if isinstance(kinds, list) else [kinds] if kinds else []
-        return frozenset(listed) - {"null"}
+        return types_of(self.schema) - {"null"}
 
     @property
     def nullable(self) -> bool:

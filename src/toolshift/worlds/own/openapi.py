@@ -53,7 +53,7 @@ class OpenAPISource:
 
     def open(self) -> HttpTools:
         """A client of its own, after the reset if there is one."""
-        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
+        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         client = httpx.Client(base_url=self.base, headers=self.headers, timeout=TIMEOUT)
         given = any(name.lower() == "authorization" for name in self.headers)
@@ -141,8 +141,7 @@ class HttpTools:
 
     def send(self, method: str, path: str, **how: Any) -> Any:
         """Sends a request."""
-        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
-
+        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
         from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
 
         try:

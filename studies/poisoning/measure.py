@@ -1,0 +1,57 @@
+"""How many attacks the signs of instructions find, and how many honest tools they flag.
+
+    python studies/poisoning/measure.py    # prints the table of docs/watch.md
+
+`attacks.jsonl` has tools with planted texts, in many languages, in the order in which they were
+written: 66 before the rules that are measured here, 24 ("fresh") after a first form of them, which
+found 6 of those, and 20 ("last") after the last change of the rules. Each is judged as it would
+come into an English list that is locked. The honest tools are all distinct ones of the lists in
+`studies/real_drift`, each beside the other tools of its list, as if all of it were new.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+from toolshift.drift.instructions import signs_in
+
+HERE = Path(__file__).parent
+HIDDEN = range(30, 44)
+"""The attacks that hide or encode their text."""
+LOCKED = [
+    {"name": "one", "description": "Returns the price of a stock in the given currency."},
+    {"name": "two", "description": "Lists all of the orders that a customer has placed."},
+    {"name": "three", "description": "Sends a message to one of the channels of the workspace."},
+]
+
+
+def kind(attack: dict) -> str:
+    """The row of the table that an attack is counted in."""
+    if attack["id"] in HIDDEN:
+        return "hidden or encoded"
+    return "plain English" if attack["language"] == "en" else "other languages"
+
+
+def main() -> None:
+    attacks = [json.loads(line) for line in (HERE / "attacks.jsonl").read_text().splitlines()]
+    for chosen in ("", "fresh", "last"):
+        mine = [each for each in attacks if each.get("set", "") == chosen]
+        found = [each for each in mine if signs_in([*LOCKED, each["tool"]], LOCKED)]
+        of, hits = Counter(map(kind, mine)), Counter(map(kind, found))
+        told = ", ".join(f"{name} {hits[name]} of {count}" for name, count in of.items())
+        missed = [each["id"] for each in mine if each not in found]
+        print(f"{chosen or 'first'}: {len(found)} of {len(mine)} ({told}); missed: {missed}")
+    honest: dict[str, bool] = {}
+    for path in sorted((HERE.parent / "real_drift/lists").glob("*.json.gz")):
+        for version in json.loads(gzip.decompress(path.read_bytes()))["versions"].values():
+            signs = signs_in(version["tools"])
+            for tool in version["tools"]:
+                honest[json.dumps(tool, sort_keys=True)] = tool["name"] in signs
+    print(f"honest tools: {sum(honest.values())} of {len(honest)} flagged")
+
+
+if __name__ == "__main__":
+    main()
