@@ -29,7 +29,7 @@ def learned(messages: Sequence[JSON], tools: Sequence[JSON]) -> JSON | str:
         ((name, arguments),) = call.items()
         return _called(name, arguments)
     found = _at(_read(last["content"]), path)
-    return f"I could not do it: {last['content'][:80]}" if found is None else str(found)
+    return "I could not find it." if found is None else str(found)
 
 
 def reader(messages: Sequence[JSON], tools: Sequence[JSON]) -> JSON | str:
@@ -51,7 +51,7 @@ def reader(messages: Sequence[JSON], tools: Sequence[JSON]) -> JSON | str:
         named = [v for k, v in _pairs(result) if _words(k) == _words(key)]
         like = [v for k, v in _pairs(result) if _words(key) & _words(k)]
         found = next(iter([*named, *like]), None)
-    return f"I could not do it: {last['content'][:80]}" if found is None else str(found)
+    return "I could not find it." if found is None else str(found)
 
 
 def _task(messages: Sequence[JSON]) -> tuple[JSON, list[str]]:
@@ -142,25 +142,56 @@ def _filled(schema: Any, tool: str, facts: list[Any], ask: str, path: tuple[str,
             return max(found, key=lambda one: str(one).lower() in ask.lower(), default=None)
     if "properties" in schema:
         made = {}
-        for key, each in schema["properties"].items():
-            value = _filled(each, tool, facts, ask, (*path, key))
-            if value is None and key in schema.get("required", ()):
-                value = _asked(each, key, tool, ask)
+        places = schema["properties"]
+        needed = schema.get("required", ())
+        taken: set[Any] = set()
+        for key in sorted(places, key=lambda one: -_best((*path, one), facts, places[one])):
+            left = [one for one in facts if one[0] not in taken]
+            value = _filled(places[key], tool, left, ask, (*path, key))
+            own = _own((*path, key), left, places[key]) if "properties" not in places[key] else None
+            if value is None and key in needed:
+                value, own = _asked(places[key], key, tool, left, ask)
             if value is not None:
                 made[key] = value
+                taken |= {own}
         return made or None
     items = schema.get("items")
     if schema.get("type") == "array" and isinstance(items, Mapping) and "properties" in items:
         one = _filled(items, tool, facts, ask, path)
         return [one] if one else None
-    scored = [(_alike(path, own), own, value) for own, value in facts]
-    best = max(scored, key=lambda one: one[0], default=(0, (), None))
-    return _typed(schema, best[2]) if best[0] >= 1 else None
+    own = _own(path, facts, schema)
+    return None if own is None else _typed(schema, dict(facts)[own])
+
+
+def _own(path: Sequence[str], facts: list[Any], schema: JSON) -> Any:
+    """The name of the fact that a place is for, by its likeness; None where none is like it."""
+    if not path:
+        return None
+    fitting = [
+        (_alike(path, own), own) for own, value in facts if _fits_type(_typed(schema, value), schema)
+    ]
+    best = max(fitting, default=(0, None))
+    return best[1] if best[0] >= 1 else None
+
+
+def _best(path: Sequence[str], facts: list[Any], schema: JSON) -> float:
+    return max((_alike(path, own) for own, _ in facts), default=0)
+
+
+def _fits_type(value: Any, schema: JSON) -> bool:
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds] if kinds else []
+    if schema.get("enum") and value not in schema["enum"]:
+        return False
+    if isinstance(value, bool):
+        return not kinds or "boolean" in kinds
+    of = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return not kinds or of.get(type(value)) in kinds or (type(value) is int and "number" in kinds)
 
 
 def _alike(path: Sequence[str], own: Sequence[str]) -> float:
     if path[-1] == own[-1]:
-        return 1.5 + len(set(path) & set(own)) / len({*path, *own})
+        return 2.5 + len(set(path) & set(own)) / len({*path, *own})
     new, old = _words(path[-1]), _words(own[-1])
     return 1 + len(new & old) / len(new | old) if new & old else 0
 
@@ -178,12 +209,15 @@ def _typed(schema: JSON, value: Any) -> Any:
     return value
 
 
-def _asked(schema: JSON, key: str, tool: str, ask: str) -> Any:
-    """What the request, or the name of the tool as it was, says for a value that is required."""
+def _asked(schema: JSON, key: str, tool: str, facts: list[Any], ask: str) -> tuple[Any, Any]:
+    """What the request, the name of the tool as it was, or the one fact that is left says for a
+    value that is required; with the name of that fact."""
     choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
     if choices:
-        by_name = max(choices, key=lambda c: len(_words(str(c)) & _words(tool)))
-        said = [c for c in choices if str(c).lower() in ask.lower()]
-        return said[0] if said else by_name
-    found = re.search(rf"\b{re.escape(' '.join(sorted(_words(key))))} (\S+)", ask)
-    return _typed(schema, found.group(1).rstrip(".,?")) if found else None
+        by_name = max(choices, key=lambda c: len(_words(str(c)) & _words(tool)) - len(str(c)) / 99)
+        said = [c for c in choices if re.search(rf"\b{re.escape(str(c))}\b", ask)]
+        return (said[0] if said and key != "method" else by_name), None
+    left = [own for own, value in facts if _fits_type(_typed(schema, value), schema)]
+    if len(left) == 1:
+        return _typed(schema, dict(facts)[left[0]]), left[0]
+    return None, None

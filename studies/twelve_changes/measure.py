@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import re
 import subprocess
 import sys
@@ -148,8 +149,6 @@ def measured(change: str, keep: Path | None = None) -> dict[str, Any]:
         command = [sys.executable, "-m", "toolshift", "change", "old.json", "new.json"]
         command += ["--agent", "agents:learned", "--agent", "agents:reader"]
         command += ["--world", "tasks.yaml"]
-        import os
-
         env = {**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
         done = subprocess.run(
             [*command, "--json"], cwd=folder, capture_output=True, text=True, env=env, timeout=600
@@ -157,10 +156,6 @@ def measured(change: str, keep: Path | None = None) -> dict[str, Any]:
         if not done.stdout:
             return {"wrong": done.stderr[-600:]}
         found = json.loads(done.stdout)
-        if keep:
-            env["COLUMNS"] = "120"
-            shown = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
-            (folder / "said.txt").write_text(shown.stdout + shown.stderr)
     return found
 
 

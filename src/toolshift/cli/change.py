@@ -32,7 +32,7 @@ from toolshift.cli.shift import ask_all, ask_values, written
 from toolshift.core.command_line import command
 from toolshift.core.errors import FitsNoTask, UsageError
 from toolshift.core.files import write
-from toolshift.core.terminal import print_json, print_table, say
+from toolshift.core.terminal import print_json, print_table, say, say_wrapped
 from toolshift.core.tool import JSON
 from toolshift.drift.release import (
     RELEASE,
@@ -45,11 +45,13 @@ from toolshift.drift.release import (
     with_runs,
 )
 from toolshift.drift.release_text import (
-    carriage_in_words,
+    agent_in_words,
     ends_in_words,
     question_in_words,
     release_junit,
     release_markdown,
+    said_in_words,
+    untested_in_words,
 )
 from toolshift.drift.sarif import sarif
 from toolshift.runs.execute import RunSpec, check_at_once
@@ -60,7 +62,8 @@ from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
 from toolshift.shifts.release.resolve import Settled
 
-MAX_ROWS = 60
+MAX_ROWS = 40
+MAX_LINES = 12
 DEFAULT_MAPPING = Path("change.mapping.toml")
 
 
@@ -266,19 +269,43 @@ def _save(path: Path, content: bytes) -> None:
 
 
 def _print(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
+    """The verdict first, then what it rests on."""
     if not reading.rows:
         say(f"No change: {reading.new} asks and gives what {reading.old} does.")
         return
-    agents = list(reading.outcomes)
-    columns = ("severity", "change", "carried", *(["tasks"] if options.worlds else []), *agents)
-    rows = [_cells(row, reading, bool(options.worlds)) for row in reading.rows[:MAX_ROWS]]
-    print_table(f"{reading.old} becomes {reading.new}: {_counted(reading)}", columns, rows)
-    if len(reading.rows) > MAX_ROWS:
-        say(f"... and {len(reading.rows) - MAX_ROWS} more; --json has them all.")
+    say(f"{reading.old} becomes {reading.new}: {_counted(reading)}")
+    _print_end(reading, run, options)
+    _print_table(reading, options)
+    _print_list("Not tested:", untested_in_words(reading))
+    _print_list("Not carried, or gone:", said_in_words(reading))
     _print_broken(reading)
     _print_questions(reading, options)
-    _print_untested(reading.rows)
-    _print_end(reading, run, options)
+
+
+def _print_table(reading: Reading, options: ChangeOptions) -> None:
+    """A row for each change that may break calls; the harmless ones where there are no others."""
+    rows = [row for row in reading.rows if row.severity != "harmless"] or list(reading.rows)
+    columns = ["severity", "change", "carried", *(["tasks"] if options.worlds else []), *reading.outcomes]
+    say()
+    cells = [_cells(row, reading, bool(options.worlds)) for row in rows[:MAX_ROWS]]
+    print_table("", columns, cells)
+    parts = []
+    if len(rows) > MAX_ROWS:
+        parts.append(f"{len(rows) - MAX_ROWS} more")
+    if len(rows) < len(reading.rows):
+        parts.append(f"{len(reading.rows) - len(rows)} harmless")
+    if parts:
+        say(f"... and {' and '.join(parts)}; --json and --markdown FILE have them all.")
+
+
+def _print_list(title: str, lines: Iterable[str]) -> None:
+    told = list(lines)
+    if told:
+        say(f"\n{title}")
+    for line in told[:MAX_LINES]:
+        say_wrapped(f"  {line}")
+    if len(told) > MAX_LINES:
+        say(f"  ... and {len(told) - MAX_LINES} more")
 
 
 def _counted(reading: Reading) -> str:
@@ -291,7 +318,7 @@ def _counted(reading: Reading) -> str:
 def _cells(row: Row, reading: Reading, has_world: bool) -> Sequence[str]:
     tasks = [", ".join(row.tasks) or "-"] if has_world else []
     ends = [ends_in_words(row, outcomes) for outcomes in reading.outcomes.values()]
-    return [row.severity, row.sentence, carriage_in_words(row), *tasks, *ends]
+    return [row.severity, row.sentence, row.carriage, *tasks, *ends]
 
 
 def _print_broken(reading: Reading) -> None:
@@ -302,7 +329,7 @@ def _print_broken(reading: Reading) -> None:
             f"{name}={msgspec.json.encode(value).decode()}"
             for name, value in one.call.arguments.items()
         )
-        say(f"  {one.call.tool}({arguments[:120]}): {one.why[:160]}")
+        say_wrapped(f"  {one.call.tool}({arguments[:120]}): {one.why[:160]}")
 
 
 def _print_questions(reading: Reading, options: ChangeOptions) -> None:
@@ -312,30 +339,19 @@ def _print_questions(reading: Reading, options: ChangeOptions) -> None:
         say(f"  {question_in_words(one)}")
 
 
-def _print_untested(rows: Iterable[Row]) -> None:
-    told: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.untested:
-            told.setdefault((row.untested, row.cure), []).append(row.sentence.partition(":")[0])
-    if told:
-        say("\nNot tested:")
-    for (why, cure), changes in told.items():
-        say(f"  {'; '.join(dict.fromkeys(changes))}: {why}. To test it: {cure}.")
-
-
 def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
-    say()
+    for agent, outcomes in reading.outcomes.items():
+        say_wrapped(f"  {agent_in_words(agent, outcomes)}")
     for agent, task, outcome in reading.losses:
         shown = command("trace", run, outcome.episode) if run else ""
-        say(f"{agent} fails {task}, which it passes today ({outcome.shifted}): {shown}")
-    for agent, outcomes in reading.outcomes.items():
-        kept = sum(one.tested and not one.broke for one in outcomes.values())
-        tested = sum(one.tested for one in outcomes.values())
-        say(f"{agent}: {kept} of {tested} tasks that it passes today hold, of {len(outcomes)}.")
+        say(f"  {agent} fails {task} ({outcome.shifted.removeprefix('failed: ')}): {shown}")
     code = reading.exit_code(options.allow_untested)
     if code == 4:
         say("Nothing was measured: no episode with the change has a verdict.")
-    elif code == 3:
-        say(f"Breaking and untested: {len(reading.untested)} (--allow-untested accepts it).")
-    if run:
-        say(f"Run folder: {run}")
+    elif reading.untested or reading.untested_tasks:
+        rows, tasks = len(reading.untested), len(reading.untested_tasks)
+        what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
+        what += [f"{tasks} task{'s' * (tasks != 1)} that meet one"] if tasks else []
+        say(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).")
+    elif reading.outcomes and code == 0:
+        say("All that could be tested holds.")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import TextWrapper
 
 import click
 import msgspec
@@ -48,6 +49,20 @@ def save_svg(console: Console, file: Path) -> None:
 def say(text: str = "", err: bool = False) -> None:
     """Prints a line; hidden characters in it are named."""
     click.echo(visible(text), err=err)
+
+
+def say_wrapped(text: str) -> None:
+    """Prints a sentence in lines as wide as the console; words stay whole, further lines are set
+    in."""
+    indent = " " * (len(text) - len(text.lstrip()))
+    wrapper = TextWrapper(
+        width=console().width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    say("\n".join(wrapper.wrap(visible(text.lstrip()))) or text)
 
 
 def print_json(value: object) -> None:
