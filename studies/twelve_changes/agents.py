@@ -168,7 +168,9 @@ def _own(path: Sequence[str], facts: list[Any], schema: JSON) -> Any:
     if not path:
         return None
     fitting = [
-        (_alike(path, own), own) for own, value in facts if _fits_type(_typed(schema, value), schema)
+        (_alike(path, own), own)
+        for own, value in facts
+        if _fits_type(_typed(schema, value), schema)
     ]
     best = max(fitting, default=(0, None))
     return best[1] if best[0] >= 1 else None

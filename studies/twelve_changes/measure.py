@@ -1,7 +1,7 @@
 """Twelve changes of real services, each tried with `toolshift change` as a user would.
 
-    python studies/twelve_changes/measure.py [CHANGE ...]   # writes results.json and the table
-    python studies/twelve_changes/measure.py --serve CHANGE # the service of today, over MCP
+python studies/twelve_changes/measure.py [CHANGE ...]   # writes results.json and the table
+python studies/twelve_changes/measure.py --serve CHANGE # the service of today, over MCP
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def _holds(when: Any, value: Any) -> bool:
             k in value and _holds(v, value[k]) for k, v in when.items()
         )
     if isinstance(when, list):
-        return isinstance(value, list) and all(_holds(a, b) for a, b in zip(when, value))
+        return isinstance(value, list) and all(
+            _holds(a, b) for a, b in zip(when, value, strict=False)
+        )
     return str(when) == str(value)
 
 
@@ -139,44 +141,76 @@ def _calls(call: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"name": name, "arguments": arguments} for name, arguments in call.items()]
 
 
-def measured(change: str, keep: Path | None = None) -> dict[str, Any]:
-    """What `toolshift change` says of a change and two agents, as data and as text."""
+def measured(change: str) -> dict[str, Any]:
+    """What `toolshift change` says of a change and two agents."""
     service = over_http(change) if isinstance(DOCUMENTS[change]["old"], dict) else None
     with tempfile.TemporaryDirectory() as name:
-        folder = keep or Path(name)
-        folder.mkdir(exist_ok=True, parents=True)
+        folder = Path(name)
         world(change, folder, service.server_port if service else 0)
         command = [sys.executable, "-m", "toolshift", "change", "old.json", "new.json"]
         command += ["--agent", "agents:learned", "--agent", "agents:reader"]
-        command += ["--world", "tasks.yaml"]
-        env = {**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+        command += ["--world", "tasks.yaml", "--json"]
+        path = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         done = subprocess.run(
-            [*command, "--json"], cwd=folder, capture_output=True, text=True, env=env, timeout=600
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+            timeout=600,
         )
-        if not done.stdout:
-            return {"wrong": done.stderr[-600:]}
-        found = json.loads(done.stdout)
+    if service:
+        service.shutdown()
+    if not done.stdout:
+        raise SystemExit(f"{change}: {done.stderr[-600:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
+def short(found: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a reading."""
+    rows = [
+        [row[key] for key in ("severity", "carriage", "sentence", "note", "tasks", "untested")]
+        for row in found["rows"]
+        if row["severity"] != "harmless"
+    ]
+    ends = {
+        agent: {task: [one["clean"], one["shifted"]] for task, one in tasks.items()}
+        for agent, tasks in found["outcomes"].items()
+    }
+    kept = {key: found[key] for key in ("exit_code", "questions", "left_out")}
+    return {**kept, "rows": rows, "harmless": len(found["rows"]) - len(rows), "outcomes": ends}
+
+
+def line(change: str, found: dict[str, Any]) -> str:
+    """The row of a change in the table of the page."""
+    counts = Counter(row[1] for row in found["rows"])
+    cells = [change, "; ".join(f"{counts[one]} {one}" for one in ("carried", "asked", "said"))]
+    for tasks in found["outcomes"].values():
+        kinds = Counter(_kind(*ends) for ends in tasks.values())
+        cells.append(", ".join(f"{n} {kind}" for kind, n in kinds.items()))
+    return f"| {' | '.join([*cells, str(found['exit_code'])])} |"
+
+
+def _kind(clean: str, shifted: str) -> str:
+    if clean != "passed":
+        return "fail today"
+    told = {"passed": "hold", "refused": "refused, rightly", "": "not tested"}
+    return told.get(shifted, "fail")
+
+
 def main() -> None:
+    """Measures the changes that are named, or all, and prints the table."""
     if sys.argv[1:2] == ["--serve"]:
         over_stdio(sys.argv[2])
         return
-    keep = Path(sys.argv[sys.argv.index("--keep") + 1]) if "--keep" in sys.argv else None
-    names = [name for name in sys.argv[1:] if name in CHANGES] or list(CHANGES)
-    for change in names:
-        found = measured(change, keep and keep / change)
-        if "wrong" in found:
-            print(change, found["wrong"])
-            continue
-        (Path(keep or ".") / f"{change}.json").write_text(json.dumps(found))
-        rows = Counter(
-            (r["severity"], r["carriage"]) for r in found["rows"] if r["severity"] != "harmless"
-        )
-        print(change, found["exit_code"], {" ".join(k): n for k, n in rows.items()}, len(found["questions"]))
-        for agent, ends in found["outcomes"].items():
-            print("  ", agent, {task: (one["clean"][:20], one["shifted"][:60]) for task, one in ends.items()})
+    file = HERE / "results.json.xz"
+    kept = json.loads(lzma.decompress(file.read_bytes())) if file.exists() else {}
+    for change in sys.argv[1:] or CHANGES:
+        kept[change] = short(measured(change))
+        print(line(change, kept[change]), flush=True)
+    text = json.dumps({name: kept[name] for name in CHANGES if name in kept})
+    file.write_bytes(lzma.compress(text.encode(), preset=9))
 
 
 if __name__ == "__main__":

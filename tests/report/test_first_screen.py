@@ -6,14 +6,19 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
+from rich.cells import cell_len
 
 import toolshift
+from toolshift.core.terminal import wrapped
 from toolshift.measure.grid import MAX_TASKS, CauseCount, Grid, GridRow, Spot
 from toolshift.report.html.first_screen import MAX_LINES, first_screen, headline, sentence
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder
+from toolshift.worlds.names import OWN
 
 AGENTS = ("memorises_names", "oracle", "gives_up", "never_refuses")
 SHIFTS = ("identity_erasure", "redirect", "format_drift", "merged_tools")
@@ -65,6 +70,45 @@ def test_each_failure_has_a_letter_whose_words_stand_below(
     assert row.count("A") == sum(spot.state == "fails" for spot in spots) == 6
     assert "A  fails: it calls names that no longer exist" in lines
     assert any(f"toolshift trace RUN {grid.losses[0].episode}" in line for line in lines)
+
+
+WIDE = ("späte-Lieferung", "注文の状態を確認する", "рефунд", "🚚-late", "t", "a-name-of-one-task")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("agents", [1, 2, 4])
+def test_names_in_wide_letters_take_the_columns_that_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agents: int, width: int
+) -> None:
+    tasks = "".join(
+        f"  - {{id: {name}, ask: Look at O-{at}., calls: [{{name: look, arguments: "
+        f"{{order: O-{at}}}}}], check: {{answer: S-{at}}}}}\n"
+        for at, name in enumerate(WIDE, 11)
+    )
+    (tmp_path / "wide_tools.py").write_text(
+        "def look(order: str) -> dict:\n    return {'is': order.replace('O', 'S')}\n"
+    )
+    file = f"world: wide\ntools: {{python: wide_tools}}\ntasks:\n{tasks}"
+    (tmp_path / "wide.yaml").write_text(file, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(OWN, "")
+    report = toolshift.evaluate(
+        list(AGENTS[:agents]), worlds=["wide.yaml"], shifts=SHIFTS[:2], placebo=False
+    )
+    lines = screen(report, width)
+    assert max(map(cell_len, lines)) <= width
+    text = "\n".join(lines)
+    assert all(name in text for name in WIDE)
+    assert len(lines) <= MAX_LINES + 5 * (agents > 2)
+
+
+@given(st.lists(st.text("aé注🚚", min_size=1, max_size=12), min_size=1), st.integers(26, 60))
+def test_lines_are_wrapped_by_columns_and_lose_no_word(words: list[str], width: int) -> None:
+    lines = wrapped(" ".join(words), width, "  ")
+    assert max(map(cell_len, lines)) <= width
+    assert " ".join(lines).split() == words
+    for line, after in zip(lines, lines[1:], strict=False):
+        assert cell_len(f"{line} {after.split()[0]}") > width
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -284,8 +284,16 @@ def _print(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
 
 def _print_table(reading: Reading, options: ChangeOptions) -> None:
     """A row for each change that may break calls; the harmless ones where there are no others."""
-    rows = [row for row in reading.rows if row.severity != "harmless"] or list(reading.rows)
-    columns = ["severity", "change", "carried", *(["tasks"] if options.worlds else []), *reading.outcomes]
+    lost = {task for _, task, _ in reading.losses}
+    rows = [row for row in reading.rows if row.severity != "harmless" or _may_explain(row, lost)]
+    rows = rows or list(reading.rows)
+    columns = [
+        "severity",
+        "change",
+        "carried",
+        *(["tasks"] if options.worlds else []),
+        *reading.outcomes,
+    ]
     say()
     cells = [_cells(row, reading, bool(options.worlds)) for row in rows[:MAX_ROWS]]
     print_table("", columns, cells)
@@ -296,6 +304,15 @@ def _print_table(reading: Reading, options: ChangeOptions) -> None:
         parts.append(f"{len(reading.rows) - len(rows)} harmless")
     if parts:
         say(f"... and {' and '.join(parts)}; --json and --markdown FILE have them all.")
+    met = Counter(task for row in rows for task in row.tasks)
+    if any(met[task] > 1 for task in lost):
+        say_wrapped("A task that meets several changes fails by one of them: see its trace.", "")
+
+
+def _may_explain(row: Row, lost: Collection[str]) -> bool:
+    """Whether results that are declared for the first time may be why a task fails."""
+    of_results = row.change is not None and row.change.kind.startswith("output_schema")
+    return of_results and bool(set(row.tasks) & set(lost))
 
 
 def _print_list(title: str, lines: Iterable[str]) -> None:
@@ -303,7 +320,7 @@ def _print_list(title: str, lines: Iterable[str]) -> None:
     if told:
         say(f"\n{title}")
     for line in told[:MAX_LINES]:
-        say_wrapped(f"  {line}")
+        say_wrapped(line)
     if len(told) > MAX_LINES:
         say(f"  ... and {len(told) - MAX_LINES} more")
 
@@ -329,19 +346,19 @@ def _print_broken(reading: Reading) -> None:
             f"{name}={msgspec.json.encode(value).decode()}"
             for name, value in one.call.arguments.items()
         )
-        say_wrapped(f"  {one.call.tool}({arguments[:120]}): {one.why[:160]}")
+        say_wrapped(f"{one.call.tool}({arguments[:120]}): {one.why[:160]}")
 
 
 def _print_questions(reading: Reading, options: ChangeOptions) -> None:
     if reading.questions:
         say(f"\nAsked, in {options.mapping} (until then the likeliest is taken):")
     for one in reading.questions:
-        say(f"  {question_in_words(one)}")
+        say_wrapped(question_in_words(one))
 
 
 def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
     for agent, outcomes in reading.outcomes.items():
-        say_wrapped(f"  {agent_in_words(agent, outcomes)}")
+        say_wrapped(agent_in_words(agent, outcomes))
     for agent, task, outcome in reading.losses:
         shown = command("trace", run, outcome.episode) if run else ""
         say(f"  {agent} fails {task} ({outcome.shifted.removeprefix('failed: ')}): {shown}")

@@ -175,7 +175,9 @@ def _task_case(agent: str, task: str, outcome: Outcome, left: str) -> Tree.Eleme
     elif said == "void":
         Tree.SubElement(case, "error", {"message": "no episode has a verdict", "type": "error"})
     elif left:
-        Tree.SubElement(case, "failure", {"message": legal(f"not tested: {left}"), "type": "untested"})
+        Tree.SubElement(
+            case, "failure", {"message": legal(f"not tested: {left}"), "type": "untested"}
+        )
     elif not outcome.tested:
         Tree.SubElement(case, "skipped", {"message": legal(said)})
     return case
