@@ -153,6 +153,7 @@ def measured(change: str) -> dict[str, Any]:
         path = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         done = subprocess.run(
             command,
+            check=False,
             cwd=folder,
             capture_output=True,
             text=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,7 @@ def test_lines_are_wrapped_by_columns_and_lose_no_word(words: list[str], width: 
     lines = wrapped(" ".join(words), width, "  ")
     assert max(map(cell_len, lines)) <= width
     assert " ".join(lines).split() == words
-    for line, after in zip(lines, lines[1:], strict=False):
+    for line, after in pairwise(lines):
         assert cell_len(f"{line} {after.split()[0]}") > width
 
 

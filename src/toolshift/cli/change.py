@@ -273,7 +273,7 @@ def _print(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
     if not reading.rows:
         say(f"No change: {reading.new} asks and gives what {reading.old} does.")
         return
-    say(f"{reading.old} becomes {reading.new}: {_counted(reading)}")
+    say_wrapped(f"{reading.old} becomes {reading.new}: {_counted(reading)}", "")
     _print_end(reading, run, options)
     _print_table(reading, options)
     _print_list("Not tested:", untested_in_words(reading))
@@ -360,15 +360,16 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     for agent, outcomes in reading.outcomes.items():
         say_wrapped(agent_in_words(agent, outcomes))
     for agent, task, outcome in reading.losses:
-        shown = command("trace", run, outcome.episode) if run else ""
-        say(f"  {agent} fails {task} ({outcome.shifted.removeprefix('failed: ')}): {shown}")
+        say_wrapped(f"{agent} fails {task} ({outcome.shifted.removeprefix('failed: ')})")
+        if run:
+            say(f"    {command('trace', run, outcome.episode)}")
     code = reading.exit_code(options.allow_untested)
     if code == 4:
-        say("Nothing was measured: no episode with the change has a verdict.")
+        say_wrapped("Nothing was measured: no episode with the change has a verdict.", "")
     elif reading.untested or reading.untested_tasks:
         rows, tasks = len(reading.untested), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
         what += [f"{tasks} task{'s' * (tasks != 1)} that meet one"] if tasks else []
-        say(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).")
+        say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")
     elif reading.outcomes and code == 0:
         say("All that could be tested holds.")

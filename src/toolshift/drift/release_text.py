@@ -91,6 +91,12 @@ def said_in_words(reading: Reading) -> Iterator[str]:
     for why, changes in _grouped(said):
         yield f"{_some(changes)}: {why}."
     for row in rows:
+        change = row.change
+        if change is not None and change.kind == "tool_removed" and row.tasks:
+            yield (
+                f"{change.old} is gone, so a refusal of {_some(row.tasks)} is taken to be right, "
+                "by the expected calls alone. Where another tool does the same, look at the trace."
+            )
         if row.carriage == "carried" and row.note:
             yield f"{row.sentence.partition(':')[0]}: {row.note}."
 
