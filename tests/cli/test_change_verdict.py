@@ -192,3 +192,19 @@ def test_the_verdict_comes_first_and_no_line_is_wider_than_the_terminal(
     harmless = sum(row["severity"] == "harmless" for row in found["rows"])
     assert f"... and {harmless} harmless; --json and --markdown FILE have them all." in lines
     assert "another title" not in text
+
+
+def test_all_tasks_of_a_file_are_run_and_a_run_of_some_says_so(
+    toolshift: Run, shop: list[dict[str, Any]]
+) -> None:
+    tasks = [{**TASKS[0], "id": f"t{at}", "kind": "lots" if at else "one"} for at in range(23)]
+    world = {"world": "shop", "tools": {"python": "verdict_tools"}, "tasks": tasks}
+    Path("tasks.yaml").write_text(json.dumps(world))
+    properties(shop, "get_order")["order_id"]["minLength"] = 1
+    _, found, _ = changed(toolshift, shop, *LEARNED)
+    assert len(found["outcomes"]["verdict_agents:learned"]) == 23
+    words = ("run", "--world", "tasks.yaml", *LEARNED, "--shift", "parameter_rename")
+    said = toolshift(*words, "--no-placebo", "--out", "some")[1]
+    assert "20 of the 23 tasks of shop@" in said
+    assert "--tasks 23" in said
+    assert "tasks of shop@" not in toolshift(*words, "--tasks", "23", "--out", "all")[1]

@@ -57,7 +57,7 @@ from toolshift.drift.sarif import sarif
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import Selection, select
+from toolshift.runs.suite import Selection, given_tasks, select
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
 from toolshift.shifts.release.resolve import Settled
@@ -102,7 +102,9 @@ class ChangeOptions:
         bool, option(help="Exit code 0 also where something breaking is untested.")
     ] = False
     trials: Annotated[int, option(help="Runs of each task.")] = 1
-    tasks: Annotated[int | None, option(help="Tasks of each world.")] = None
+    tasks: Annotated[
+        int | None, option(help="Tasks of each world; all of a file of your own where left out.")
+    ] = None
     shift: Annotated[
         Path | None, option(help="Write the change as a shift, for `toolshift run --shift`.")
     ] = None
@@ -222,10 +224,11 @@ def _run(
 
 def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
     """The plan; where the change fits none of the tasks the clean one, and why."""
+    given = {name: given_tasks(name) for name in options.worlds}
     chosen = Selection(
         worlds=options.worlds,
         shifts=(shift,),
-        tasks=options.tasks,
+        tasks=options.tasks or (max(given.values()) if all(given.values()) else None),
         trials=options.trials,
         placebo=False,
     )
