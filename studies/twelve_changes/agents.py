@@ -131,7 +131,7 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 def _filled(schema: Any, tool: str, facts: list[Any], ask: str, path: tuple[str, ...]) -> Any:
     """A value for a schema: from the facts by their names, else from the request; None for none."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return None
     for key in ("allOf", "oneOf", "anyOf"):
         if key in schema:
