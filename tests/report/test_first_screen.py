@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from browser import chromium
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
+from rich.cells import cell_len
 
 import toolshift
+from toolshift.core.terminal import wrapped
 from toolshift.measure.grid import MAX_TASKS, CauseCount, Grid, GridRow, Spot
 from toolshift.report.html.first_screen import MAX_LINES, first_screen, headline, sentence
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder
+from toolshift.worlds.names import OWN
 
 AGENTS = ("memorises_names", "oracle", "gives_up", "never_refuses")
 SHIFTS = ("identity_erasure", "redirect", "format_drift", "merged_tools")
@@ -65,6 +72,84 @@ def test_each_failure_has_a_letter_whose_words_stand_below(
     assert row.count("A") == sum(spot.state == "fails" for spot in spots) == 6
     assert "A  fails: it calls names that no longer exist" in lines
     assert any(f"toolshift trace RUN {grid.losses[0].episode}" in line for line in lines)
+
+
+LONG = "an_agent_with_a_name_that_is_longer_than_a_line_of_a_card"
+WIDE = ("späte-Lieferung", "注文の状態を確認する", "рефунд", "🚚-late", "t", "a-name-of-one-task")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("agents", [1, 2, 4])
+def test_names_in_wide_letters_take_the_columns_that_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agents: int, width: int
+) -> None:
+    write_wide(tmp_path, monkeypatch)
+    report = toolshift.evaluate(
+        list(AGENTS[:agents]), worlds=["wide.yaml"], shifts=SHIFTS[:2], placebo=False
+    )
+    lines = screen(report, width)
+    assert max(map(cell_len, lines)) <= width
+    text = "\n".join(lines)
+    assert all(name in text for name in WIDE)
+    assert len(lines) <= MAX_LINES + 5 * (agents > 2)
+
+
+OUTSIDE = """() => [...document.querySelectorAll("main *")]
+  .filter(each => !each.closest(".wrap, .sr, svg, details:not([open])"))
+  .filter(each => each.getBoundingClientRect().right > innerWidth)
+  .map(each => `${each.tagName} ${each.className} ${each.textContent.slice(0, 40)}`)"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_page_shows_long_names_and_all_tasks_of_a_small_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, scheme: str
+) -> None:
+    write_wide(tmp_path, monkeypatch)
+    (tmp_path / "wide_agents.py").write_text(
+        f"def {LONG}(messages, tools):\n    return 'It cannot be done.'\n"
+    )
+    toolshift.evaluate(
+        [AGENTS[0], f"wide_agents:{LONG}"],
+        worlds=["wide.yaml"],
+        shifts=SHIFTS[:2],
+        out=tmp_path / "run",
+    )
+    file = tmp_path / "page.html"
+    file.write_text(make_page([RunFolder.read(tmp_path / "run")]), encoding="utf-8")
+    with chromium() as browser:
+        size = {"width": width, "height": 900}
+        page = browser.new_page(viewport=size, color_scheme=scheme)
+        page.goto(file.as_uri())
+        page.wait_for_selector(".grid")
+        assert page.evaluate(OUTSIDE) == []
+        grid = page.locator(".wrap:has(.grid)").first
+        assert grid.evaluate("each => each.scrollWidth - each.clientWidth") == 0
+
+
+def write_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six tasks with names in letters of several widths, in the working directory."""
+    tasks = "".join(
+        f"  - {{id: {name}, ask: Look at O-{at}., calls: [{{name: look, arguments: "
+        f"{{order: O-{at}}}}}], check: {{answer: S-{at}}}}}\n"
+        for at, name in enumerate(WIDE, 11)
+    )
+    (tmp_path / "wide_tools.py").write_text(
+        "def look(order: str) -> dict:\n    return {'is': order.replace('O', 'S')}\n"
+    )
+    file = f"world: wide\ntools: {{python: wide_tools}}\ntasks:\n{tasks}"
+    (tmp_path / "wide.yaml").write_text(file, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(OWN, "")
+
+
+@given(st.lists(st.text("aé注🚚", min_size=1, max_size=12), min_size=1), st.integers(26, 60))
+def test_lines_are_wrapped_by_columns_and_lose_no_word(words: list[str], width: int) -> None:
+    lines = wrapped(" ".join(words), width, "  ")
+    assert max(map(cell_len, lines)) <= width
+    assert " ".join(lines).split() == words
+    for line, after in pairwise(lines):
+        assert cell_len(f"{line} {after.split()[0]}") > width
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ from toolshift.cli.shift import ask_all, written
 from toolshift.core.command_line import command
 from toolshift.core.errors import FitsNoTask
 from toolshift.core.files import save, write
-from toolshift.core.terminal import print_json, print_table, say
+from toolshift.core.terminal import print_json, print_table, say, say_wrapped
 from toolshift.core.tool import JSON
 from toolshift.drift.questions import Calls
 from toolshift.drift.release import (
@@ -47,21 +47,24 @@ from toolshift.drift.release import (
     with_runs,
 )
 from toolshift.drift.release_text import (
-    carriage_in_words,
+    agent_in_words,
     ends_in_words,
     question_in_words,
     release_junit,
     release_markdown,
+    said_in_words,
+    untested_in_words,
 )
 from toolshift.drift.sarif import sarif
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import Selection, select
+from toolshift.runs.suite import Selection, given_tasks, select
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
 
-MAX_ROWS = 60
+MAX_ROWS = 40
+MAX_LINES = 12
 DEFAULT_MAPPING = Path("change.mapping.toml")
 
 
@@ -100,7 +103,9 @@ class ChangeOptions:
         bool, option(help="Exit code 0 also where something breaking is untested.")
     ] = False
     trials: Annotated[int, option(help="Runs of each task.")] = 1
-    tasks: Annotated[int | None, option(help="Tasks of each world.")] = None
+    tasks: Annotated[
+        int | None, option(help="Tasks of each world; all of a file of your own where left out.")
+    ] = None
     shift: Annotated[
         Path | None, option(help="Write the change as a shift, for `toolshift run --shift`.")
     ] = None
@@ -225,10 +230,11 @@ def _expected(options: ChangeOptions) -> Calls:
 
 def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
     """The plan; where the change fits none of the tasks the clean one, and why."""
+    given = {name: given_tasks(name) for name in options.worlds}
     chosen = Selection(
         worlds=options.worlds,
         shifts=(shift,),
-        tasks=options.tasks,
+        tasks=options.tasks or (max(given.values()) if all(given.values()) else None),
         trials=options.trials,
         placebo=False,
     )
@@ -265,19 +271,60 @@ def _write(reading: Reading, settling: Settling, run: Path | None, options: Chan
 
 
 def _print(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
+    """The verdict first, then what it rests on."""
     if not reading.rows:
         say(f"No change: {reading.new} asks and gives what {reading.old} does.")
         return
-    agents = list(reading.outcomes)
-    columns = ("severity", "change", "carried", *(["tasks"] if options.worlds else []), *agents)
-    rows = [_cells(row, reading, bool(options.worlds)) for row in reading.rows[:MAX_ROWS]]
-    print_table(f"{reading.old} becomes {reading.new}: {_counted(reading)}", columns, rows)
-    if len(reading.rows) > MAX_ROWS:
-        say(f"... and {len(reading.rows) - MAX_ROWS} more; --json has them all.")
+    say_wrapped(f"{reading.old} becomes {reading.new}: {_counted(reading)}", "")
+    _print_end(reading, run, options)
+    _print_table(reading, options)
+    _print_list("Not tested:", untested_in_words(reading))
+    _print_list("Not carried, or gone:", said_in_words(reading))
     _print_broken(reading)
     _print_questions(reading, options)
-    _print_untested(reading.rows)
-    _print_end(reading, run, options)
+
+
+def _print_table(reading: Reading, options: ChangeOptions) -> None:
+    """A row for each change that may break calls; the harmless ones where there are no others."""
+    lost = {task for _, task, _ in reading.losses}
+    rows = [row for row in reading.rows if row.severity != "harmless" or _may_explain(row, lost)]
+    rows = rows or list(reading.rows)
+    columns = [
+        "severity",
+        "change",
+        "carried",
+        *(["tasks"] if options.worlds else []),
+        *reading.outcomes,
+    ]
+    say()
+    cells = [_cells(row, reading, bool(options.worlds)) for row in rows[:MAX_ROWS]]
+    print_table("", columns, cells)
+    parts = []
+    if len(rows) > MAX_ROWS:
+        parts.append(f"{len(rows) - MAX_ROWS} more")
+    if len(rows) < len(reading.rows):
+        parts.append(f"{len(reading.rows) - len(rows)} harmless")
+    if parts:
+        say(f"... and {' and '.join(parts)}; --json and --markdown FILE have them all.")
+    met = Counter(task for row in rows for task in row.tasks)
+    if any(met[task] > 1 for task in lost):
+        say_wrapped("A task that meets several changes fails by one of them: see its trace.", "")
+
+
+def _may_explain(row: Row, lost: Collection[str]) -> bool:
+    """Whether results that are declared for the first time may be why a task fails."""
+    of_results = row.change is not None and row.change.kind.startswith("output_schema")
+    return of_results and bool(set(row.tasks) & set(lost))
+
+
+def _print_list(title: str, lines: Iterable[str]) -> None:
+    told = list(lines)
+    if told:
+        say(f"\n{title}")
+    for line in told[:MAX_LINES]:
+        say_wrapped(line)
+    if len(told) > MAX_LINES:
+        say(f"  ... and {len(told) - MAX_LINES} more")
 
 
 def _counted(reading: Reading) -> str:
@@ -290,7 +337,7 @@ def _counted(reading: Reading) -> str:
 def _cells(row: Row, reading: Reading, has_world: bool) -> Sequence[str]:
     tasks = [", ".join(row.tasks) or "-"] if has_world else []
     ends = [ends_in_words(row, outcomes) for outcomes in reading.outcomes.values()]
-    return [row.severity, row.sentence, carriage_in_words(row), *tasks, *ends]
+    return [row.severity, row.sentence, row.carriage, *tasks, *ends]
 
 
 def _print_broken(reading: Reading) -> None:
@@ -301,40 +348,30 @@ def _print_broken(reading: Reading) -> None:
             f"{name}={msgspec.json.encode(value).decode()}"
             for name, value in one.call.arguments.items()
         )
-        say(f"  {one.call.tool}({arguments[:120]}): {one.why[:160]}")
+        say_wrapped(f"{one.call.tool}({arguments[:120]}): {one.why[:160]}")
 
 
 def _print_questions(reading: Reading, options: ChangeOptions) -> None:
     if reading.questions:
         say(f"\nAsked, in {options.mapping} (what needs an open tool or parameter is left out):")
     for one in reading.questions:
-        say(f"  {question_in_words(one)}")
-
-
-def _print_untested(rows: Iterable[Row]) -> None:
-    told: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.untested:
-            told.setdefault((row.untested, row.cure), []).append(row.sentence.partition(":")[0])
-    if told:
-        say("\nNot tested:")
-    for (why, cure), changes in told.items():
-        say(f"  {'; '.join(dict.fromkeys(changes))}: {why}. To test it: {cure}.")
+        say_wrapped(question_in_words(one))
 
 
 def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
-    say()
-    for agent, task, outcome in reading.losses:
-        shown = command("trace", run, outcome.episode) if run else ""
-        say(f"{agent} fails {task}, which it passes today ({outcome.shifted}): {shown}")
     for agent, outcomes in reading.outcomes.items():
-        kept = sum(one.tested and not one.broke for one in outcomes.values())
-        tested = sum(one.tested for one in outcomes.values())
-        say(f"{agent}: {kept} of {tested} tasks that it passes today hold, of {len(outcomes)}.")
+        say_wrapped(agent_in_words(agent, outcomes))
+    for agent, task, outcome in reading.losses:
+        say_wrapped(f"{agent} fails {task} ({outcome.shifted.removeprefix('failed: ')})")
+        if run:
+            say(f"    {command('trace', run, outcome.episode)}")
     code = reading.exit_code(options.allow_untested)
     if code == 4:
-        say("Nothing was measured: no episode with the change has a verdict.")
-    elif code == 3:
-        say(f"Breaking and untested: {len(reading.untested)} (--allow-untested accepts it).")
-    if run:
-        say(f"Run folder: {run}")
+        say_wrapped("Nothing was measured: no episode with the change has a verdict.", "")
+    elif reading.untested or reading.untested_tasks:
+        rows, tasks = len(reading.untested), len(reading.untested_tasks)
+        what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
+        what += [f"{tasks} task{'s' * (tasks != 1)} that meet one"] if tasks else []
+        say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")
+    elif reading.outcomes and code == 0:
+        say("All that could be tested holds.")

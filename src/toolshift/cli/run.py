@@ -43,7 +43,7 @@ from toolshift.runs.estimate import estimate_run
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.location import is_address, placed
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.suite import select
+from toolshift.runs.suite import given_tasks, select
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,12 @@ def run(options: RunOptions) -> None:
         print_report(
             report, console(), options.only_distinguishable, run=shown, details=options.details
         )
-        say(f"\nRun folder: {place.shown}")
+        say()
+        for name in chosen.worlds:
+            if chosen.tasks < given_tasks(name) and not chosen.kinds:
+                number = given_tasks(name)
+                say(f"{chosen.tasks} of the {number} tasks of {name} were run: --tasks {number}.")
+        say(f"Run folder: {place.shown}")
         say_requests(exchanges)
     if code := _say_faults(report, place.shown):
         sys.exit(code)

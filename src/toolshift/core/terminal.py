@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -46,6 +47,33 @@ def save_svg(console: Console, file: Path) -> None:
 def say(text: str = "", err: bool = False) -> None:
     """Prints a line; hidden characters in it are named."""
     click.echo(visible(text), err=err)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of whole words, by the columns that they take; further lines are set in.
+
+    A word that is longer than a line stays whole, to be copied.
+    """
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines[-1].strip() else f"{lines[-1]}{word}"
+        if cell_len(joined) > width and lines[-1].strip():
+            lines.append(f"{indent}{word}")
+        else:
+            lines[-1] = joined
+    return lines
+
+
+def padded(text: str, width: int) -> str:
+    """A text with spaces behind it up to a number of columns."""
+    return text + " " * (width - cell_len(text))
+
+
+def say_wrapped(text: str, lead: str = "  ") -> None:
+    """Prints a sentence behind a lead, in lines as wide as the console."""
+    width = console().width - len(lead)
+    for line in wrapped(visible(text), width, "  "):
+        say(f"{lead}{line}")
 
 
 def print_json(value: object) -> None:

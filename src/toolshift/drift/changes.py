@@ -154,7 +154,23 @@ def _short(value: Any) -> str:
     if value is None:
         return "none"
     written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return written if len(written) <= 40 else f"{written[:37]}..."
+    if len(written) <= 40:
+        return written
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return _first_of(value)
+    return f"{written[:37]}..."
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """As many of some names as are short, each whole, and how many more there are."""
+    shown, room = [names[0][:60]], 60 - len(names[0])
+    for name in names[1:]:
+        room -= len(name) + 2
+        if room < 0:
+            break
+        shown.append(name)
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def worst_severity(changes: Iterable[ToolChange]) -> Severity | None:

@@ -9,7 +9,7 @@ a parameter out. The same question of several tools is asked once (`EVERY`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -31,7 +31,7 @@ MOST_QUESTIONS = 10
 OF_RESULTS = ("fields", "result_values", "units")
 _ORDER = ("renamed", "params", "values", *OF_RESULTS, "given", "returned", "pages", "defaults")
 """Tables of a mapping, what decides most first."""
-Calls = Iterable[tuple[str, str, frozenset[str]]]
+Calls = Iterable[tuple[str, str, Collection[str]]]
 """The expected calls of tasks: the task, the tool, and the parameters that are passed."""
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -67,7 +67,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     Attributes:
         clean: "passed", "failed: CAUSE" or "void".
-        shifted: the same; "" where the task was not run with the change.
+        shifted: the same, or "refused" where the task cannot be done any more and that was the
+            right end; "" where the task was not run with the change.
         episode: the shifted episode, for `toolshift trace`.
     """
 
@@ -83,7 +84,7 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def tested(self) -> bool:
         """Whether it says how the agent takes the change."""
-        return self.clean == "passed" and self.shifted.startswith(("passed", "failed"))
+        return self.clean == "passed" and self.shifted.startswith(("passed", "failed", "refused"))
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -151,13 +152,29 @@ class Reading(msgspec.Struct, frozen=True):
         """The breaking changes that no agent has met."""
         return [row for row in self.rows if row.untested and row.severity == "breaking"]
 
+    @property
+    def untested_tasks(self) -> dict[str, str]:
+        """The tasks that meet a breaking change and could not be run with it, and why."""
+        meet = {task for row in self.rows if row.severity == "breaking" for task in row.tasks}
+        return {task: why for task, why in self.left_out.items() if task in meet}
+
+    @property
+    def undoable(self) -> dict[str, list[str]]:
+        """The tasks that cannot be done any more, and the agents that refused them, as is right."""
+        found: dict[str, list[str]] = {}
+        for agent, tasks in self.outcomes.items():
+            for task, outcome in tasks.items():
+                if outcome.shifted == "refused":
+                    found.setdefault(task, []).append(agent)
+        return found
+
     def exit_code(self, allow_untested: bool = False) -> int:
         """0 holds, 1 something that passed fails, 3 breaking and untested, 4 nothing measured."""
         if self.losses:
             return 1
         if self.outcomes and not self.measured and self.rows:
             return 4
-        return 3 if self.untested and not allow_untested else 0
+        return 3 if (self.untested or self.untested_tasks) and not allow_untested else 0
 
 
 class Settling(msgspec.Struct, frozen=True):
@@ -466,7 +483,7 @@ def with_runs(
     calls = expected_calls(plan) if plan else []
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
     measured = any(
-        o.shifted.startswith(("passed", "failed"))
+        o.shifted.startswith(("passed", "failed", "refused"))
         for each in outcomes.values()
         for o in each.values()
     )
@@ -503,14 +520,22 @@ def _outcome(runs: Mapping[str, Record]) -> Outcome:
 
 
 def _said(grade: Grade) -> str:
-    return verdict(grade)
+    return "refused" if grade.passed and not grade.solvable else verdict(grade)
 
 
-def expected_calls(plan: Plan) -> list[tuple[str, str, frozenset[str]]]:
-    """The expected calls of all tasks: the task, the tool, and the parameters that are passed."""
+class ExpectedCall(NamedTuple):
+    """An expected call of a task, in the old tools."""
+
+    task: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+def expected_calls(plan: Plan) -> list[ExpectedCall]:
+    """The expected calls of all tasks."""
     names = _task_names(plan)
     return [
-        (names[cell.lineage], tool, frozenset(arguments))
+        ExpectedCall(names[cell.lineage], tool, arguments)
         for cell in plan.cells
         if not cell.shifts and not cell.trial
         for step in build(cell).calls
@@ -518,37 +543,65 @@ def expected_calls(plan: Plan) -> list[tuple[str, str, frozenset[str]]]:
     ]
 
 
-_OF_A_VALUE = ("parameter_", "type_", "choice", "limit_", "default_", "schema_")
+_OF_A_VALUE = ("parameter_", "type_", "choice", "limit_", "schema_")
+"""Kinds of changes that a call meets which passes the value."""
+_OF_CALLS = frozenset(("parameter_required", "parameter_added", "required_parameter_added"))
+"""Kinds of changes that a call meets which passes what the value is a member of."""
+
+
+def _meets(call: ExpectedCall, change: ToolChange) -> bool:
+    """Whether an expected call meets a change."""
+    if call.tool != change.old:
+        return False
+    steps = [step for step in change.where.replace("[]", "").split(".") if step]
+    if not steps or change.kind.startswith(("tool_", "output_schema")):
+        return True
+    if change.kind.startswith("default_"):
+        return _passes(call.arguments, steps[:-1]) and not _passes(call.arguments, steps)
+    if change.kind in _OF_CALLS:
+        return _passes(call.arguments, steps[:-1])
+    if change.kind.startswith(_OF_A_VALUE) or len(steps) > 1:
+        return _passes(call.arguments, steps)
+    return True
+
+
+def _passes(value: Any, steps: Sequence[str]) -> bool:
+    """Whether something stands at a path, in any item of the lists on the way."""
+    if not steps:
+        return True
+    if isinstance(value, list):
+        return any(_passes(each, steps) for each in value)
+    if not isinstance(value, Mapping):
+        return False
+    if steps[0] == "*":
+        return any(_passes(each, steps[1:]) for each in value.values())
+    ends = range(1, len(steps) + 1)  # a name may have dots in it
+    return any(
+        name in value and _passes(value[name], steps[end:])
+        for end, name in ((end, ".".join(steps[:end])) for end in ends)
+    )
 
 
 def _met(
     row: Row,
-    calls: Sequence[tuple[str, str, frozenset[str]]],
+    calls: Sequence[ExpectedCall],
     outcomes: Mapping[str, Mapping[str, Outcome]],
     left: Mapping[str, str],
     has_world: bool,
 ) -> Row:
     """A row with its tasks, and with why no agent has met it."""
     change = row.change
-    tasks: list[str] = []
-    if change is not None and change.old:
-        param = change.where.split(".")[0].split("[")[0]
-        passed = bool(param) and change.kind.startswith(_OF_A_VALUE)
-        passed = passed and change.kind not in ("parameter_required", "parameter_added")
-        tasks = [
-            task
-            for task, tool, arguments in calls
-            if tool == change.old and (not passed or param in arguments)
-        ]
+    tasks = [call.task for call in calls if _meets(call, change)] if change else []
     tasks = list(dict.fromkeys(tasks))
     tested = any(each[task].tested for each in outcomes.values() for task in tasks if task in each)
-    tested = tested and not (change and change.kind == "auth_changed")
+    tested = tested and row.carriage != "said"
     if tested or row.severity == "harmless":
         why, cure = "", ""
         if tested and row.carriage == "asked":
             why, cure = "only its likeliest reading was tested", "answer the question"
     else:
-        why, cure = _why(row, tasks, outcomes, left, has_world)
+        called = change is not None and any(call.tool == change.old for call in calls)
+        why, cure = _why(row, tasks, outcomes, left, has_world, called)
     return msgspec.structs.replace(row, tasks=tuple(tasks), untested=why, cure=cure)
 
 
@@ -558,28 +611,48 @@ def _why(
     outcomes: Mapping[str, Mapping[str, Outcome]],
     left: Mapping[str, str],
     has_world: bool,
+    called: bool,
 ) -> tuple[str, str]:
-    """Why a change was not tested, and what would test it."""
-    if row.change and row.change.kind == "auth_changed":
+    """Why a change was not tested, and what would test it; `called`: a task calls its tool."""
+    change = row.change
+    if change is None:
+        return row.note, "nothing: whether an agent obeys it is not measured"
+    if change.kind == "auth_changed":
         return "calls go to the tools of today", "`headers:` of tasks.yaml, with the new server"
     if not has_world:
         return "no tasks are given", "--world tasks.yaml --agent mymodule:my_agent"
     if not tasks:
-        tool = row.change.old if row.change and row.change.old else "it"
-        where = row.change.where if row.change else ""
-        return (
-            f"no task calls {tool}",
-            f"a task that calls {tool}{f' with {where}' if where else ''}",
-        )
-    if not outcomes:
-        return "no agent is given", "--agent mymodule:my_agent"
+        return _no_task(change, called)
     reason = next((left[task] for task in tasks if task in left), "")
     if reason:
-        return f"{reason}", row.note or "a mapping that says how (--mapping)"
+        return reason, row.note if row.carriage == "asked" else _MAPPED
+    if row.carriage == "said":
+        return row.note, "the new server: `tools:` of tasks.yaml"
+    if not outcomes:
+        return "no agent is given", "--agent mymodule:my_agent"
     ends = [each[task] for each in outcomes.values() for task in tasks if task in each]
     if any(one.clean.startswith("failed") for one in ends):
         return "its tasks fail without the change too", "an agent that passes them today"
     return "its episodes are void", "run it again"
+
+
+_MAPPED = "say in the mapping (--mapping) what it has become"
+
+
+def _no_task(change: ToolChange, called: bool) -> tuple[str, str]:
+    """That no task meets a change, and which would."""
+    tool = change.old or change.new
+    if not called or not change.where or change.kind.startswith("tool_"):
+        return f"no task calls {tool}", f"a task that calls {tool}"
+    if change.kind.startswith("default_"):
+        return (
+            f"no task leaves {change.where} of {tool} out",
+            f"a task that calls {tool} without {change.where}",
+        )
+    what = change.where
+    if change.kind in _OF_CALLS:
+        what = change.where.rpartition(".")[0] or change.where
+    return f"no task passes {what} to {tool}", f"a task that calls {tool} with {what}"
 
 
 def check_agents(agents: Sequence[str], worlds: Sequence[str]) -> None:

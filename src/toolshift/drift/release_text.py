@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 from xml.etree import ElementTree as Tree
 
 from toolshift.core.command_line import command
@@ -11,6 +11,8 @@ from toolshift.drift.release import Outcome, Reading, Row
 from toolshift.report.gate_markdown import plain
 from toolshift.report.junit import legal, suite_xml
 
+K = TypeVar("K")
+MAX_NAMED = 6
 VERDICTS = {
     0: "all that could be tested holds",
     1: "something that passed fails",
@@ -29,6 +31,8 @@ def end_in_words(outcome: Outcome) -> str:
         return "not tested"
     if outcome.clean == "void" or outcome.shifted.startswith("void"):
         return "void"
+    if outcome.shifted == "refused":
+        return "refused, rightly"
     if outcome.clean.startswith("failed"):
         return "passes now" if outcome.shifted == "passed" else "failed before too"
     return "ok" if outcome.shifted == "passed" else outcome.shifted
@@ -41,8 +45,74 @@ def carriage_in_words(row: Row) -> str:
 
 def ends_in_words(row: Row, outcomes: dict[str, Outcome]) -> str:
     """What an agent did in the tasks that meet a change."""
-    said = [f"{task}: {end_in_words(outcomes[task])}" for task in row.tasks if task in outcomes]
-    return "; ".join(said) or "-"
+    ends = {task: end_in_words(outcomes[task]) for task in row.tasks if task in outcomes}
+    if len(set(ends.values())) == 1:
+        return next(iter(ends.values()))
+    return "; ".join(f"{task}: {end}" for task, end in ends.items()) or "-"
+
+
+def agent_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
+    """What an agent did in all of its tasks, in a sentence."""
+    ends = list(outcomes.values())
+    lost, tested = sum(one.broke for one in ends), sum(one.tested for one in ends)
+    refused = sum(one.shifted == "refused" for one in ends)
+    parts = []
+    if tested:
+        kept = tested - lost - refused
+        parts.append(f"{kept} of {tested} tasks that it passes today hold")
+        if lost:
+            parts.append(f"{lost} fail{'s' * (lost == 1)}")
+        if refused:
+            parts.append(f"{refused} cannot be done any more, and it refused, rightly")
+    before = sum(one.clean.startswith("failed") for one in ends)
+    if before:
+        parts.append(f"{before} fail{'s' * (before == 1)} today")
+    if rest := len(ends) - tested - before:
+        parts.append(f"{rest} not tested")
+    return f"{agent}: {'; '.join(parts)}"
+
+
+def untested_in_words(reading: Reading) -> Iterator[str]:
+    """What was not tested, a reason a line: tasks first, then the changes that no task tells of."""
+    left = reading.untested_tasks
+    for why, tasks in _grouped((why, task) for task, why in left.items()):
+        yield f"task{'s' * (len(tasks) > 1)} {_some(tasks)}: {why}."
+    rows = [row for row in reading.rows if row.untested and row.untested not in left.values()]
+    for (why, cure), changes in _grouped(
+        ((row.untested, row.cure), row.sentence.partition(":")[0]) for row in rows
+    ):
+        yield f"{_some(changes)}: {why}. To test it: {cure}."
+
+
+def said_in_words(reading: Reading) -> Iterator[str]:
+    """Changes that are only said, a reason a line, and what results have no more."""
+    rows = [row for row in reading.rows if row.severity != "harmless"]
+    said = [(row.note, row.sentence.partition(":")[0]) for row in rows if row.carriage == "said"]
+    for why, changes in _grouped(said):
+        yield f"{_some(changes)}: {why}."
+    for row in rows:
+        change = row.change
+        if change is not None and change.kind == "tool_removed" and row.tasks:
+            yield (
+                f"{change.old} is gone, so a refusal of {_some(row.tasks)} is taken to be right, "
+                "by the expected calls alone. Where another tool does the same, look at the trace."
+            )
+        if row.carriage == "carried" and row.note:
+            yield f"{row.sentence.partition(':')[0]}: {row.note}."
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = len(names) - MAX_NAMED
+    return "; ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _grouped(pairs: Iterable[tuple[K, str]]) -> Iterator[tuple[K, list[str]]]:
+    """The names that each key stands beside, in the order in which they came."""
+    found: dict[K, dict[str, None]] = {}
+    for key, name in pairs:
+        found.setdefault(key, {})[name] = None
+    yield from ((key, list(names)) for key, names in found.items())
 
 
 def question_in_words(question: Mapping[str, Any]) -> str:
@@ -61,21 +131,17 @@ def release_markdown(reading: Reading, run: str = "", allow_untested: bool = Fal
     rows = [columns, ["---"] * len(columns), *(_cells(row, reading) for row in reading.rows)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
     parts = [f"## ToolShift change: {head}", f"{plain(reading.old)} becomes {plain(reading.new)}"]
-    parts += [table] if reading.rows else ["Nothing changes."]
+    agents = [f"- {plain(agent_in_words(*each))}" for each in reading.outcomes.items()]
     lost = [
         f"- {plain(agent)} fails {plain(task)}: {plain(outcome.shifted)}"
         + (f" (`{command('trace', run, outcome.episode)}`)" if run else "")
         for agent, task, outcome in reading.losses
     ]
     open_ = [f"- {plain(question_in_words(one))}" for one in reading.questions]
-    untested = [
-        f"- {plain(row.sentence)}: {plain(row.untested)}. To test it: {plain(row.cure)}"
-        for row in reading.rows
-        if row.untested
-    ]
-    for title, lines in (("Lost", lost), ("Asked", open_), ("Not tested", untested)):
-        if lines:
-            parts.append("\n".join([f"{title}:", "", *lines]))
+    untested = [f"- {plain(line)}" for line in untested_in_words(reading)]
+    sections = [("Agents", agents), ("Lost", lost), ("Asked", open_), ("Not tested", untested)]
+    parts += ["\n".join([f"{title}:", "", *lines]) for title, lines in sections if lines]
+    parts += [table] if reading.rows else ["Nothing changes."]
     return "\n\n".join(parts) + "\n"
 
 
@@ -94,8 +160,9 @@ def release_junit(reading: Reading, allow_untested: bool = False) -> str:
     A task that passed and fails is a failure, and so is a breaking change that is untested, unless
     that is allowed; then it is skipped. What has no verdict is an error.
     """
+    left = reading.untested_tasks
     cases = [
-        _task_case(agent, task, outcome)
+        _task_case(agent, task, outcome, "" if allow_untested else left.get(task, ""))
         for agent, tasks in reading.outcomes.items()
         for task, outcome in tasks.items()
     ]
@@ -105,7 +172,7 @@ def release_junit(reading: Reading, allow_untested: bool = False) -> str:
     return suite_xml("toolshift change", name, cases, {"verdict": verdict}, verdict)
 
 
-def _task_case(agent: str, task: str, outcome: Outcome) -> Tree.Element:
+def _task_case(agent: str, task: str, outcome: Outcome, left: str) -> Tree.Element:
     about = {"classname": legal(f"toolshift.{CHANGE}.{agent}"), "name": legal(task), "time": "0"}
     case = Tree.Element("testcase", about)
     said = end_in_words(outcome)
@@ -113,6 +180,10 @@ def _task_case(agent: str, task: str, outcome: Outcome) -> Tree.Element:
         Tree.SubElement(case, "failure", {"message": legal(said), "type": "fail"})
     elif said == "void":
         Tree.SubElement(case, "error", {"message": "no episode has a verdict", "type": "error"})
+    elif left:
+        Tree.SubElement(
+            case, "failure", {"message": legal(f"not tested: {left}"), "type": "untested"}
+        )
     elif not outcome.tested:
         Tree.SubElement(case, "skipped", {"message": legal(said)})
     return case

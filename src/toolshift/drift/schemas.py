@@ -184,11 +184,13 @@ def differences(
     if any(cut) and not all(cut):  # one is written out further than the other
         yield from _types(where, old, new)
         return
-    placed = isinstance(old, Node) and isinstance(new, Node) and old.place and new.place
-    if placed and not any(cut):  # where they lead to was compared; what is asked beside it was not
-        if (old.place, new.place) in seen:
-            return
-        seen.add((old.place, new.place))
+    if isinstance(old, Node) and isinstance(new, Node) and old.place and new.place:
+        place = (old.place, new.place)
+        # Where two cut ones lead to was compared; what is asked beside it was not.
+        if not any(cut):
+            if place in seen:
+                return
+            seen.add(place)
     named = [
         *_types(where, old, new),
         *_choices(where, old, new),

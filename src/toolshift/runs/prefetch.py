@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from os import SEEK_END
@@ -93,7 +93,7 @@ class Prefetch:
         self._pool: Pool | None = None
         if folder is not None:
             check_new(folder)
-        with writing(folder):
+        with writing(folder) if folder is not None else nullcontext():
             self._file = self._open(run)
 
     @staticmethod

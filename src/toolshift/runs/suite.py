@@ -334,6 +334,11 @@ def select(selection: Selection) -> ResolvedSelection:
     )
 
 
+def given_tasks(world: str) -> int:
+    """How many tasks a world has; 0 where they are drawn, so that there is no end of them."""
+    return sum(find_world(stored_name(world)).counts.values())
+
+
 def _standing_under(text: str) -> Stack:
     """The shifts that every scene stands under; they leave the right end as it is."""
     stack = read_stack(text)

@@ -308,6 +308,20 @@ def test_pages_hold_the_whole_list_once_and_can_be_gathered_again(style: str, co
     assert (fault, whole.get("items", whole.get("result"))) == (None, MANY[:count])
 
 
+@pytest.mark.parametrize("login", ["token", "api_token", "access_token", "auth_token"])
+@pytest.mark.parametrize("order", [1, -1], ids=["login last", "login first"])
+def test_a_token_that_is_a_login_goes_on_to_no_page(login: str, order: int) -> None:
+    outputs = STYLES["cursor"][0]
+    params = dict(sorted({"cursor": TEXT, login: TEXT}.items())[::order])
+    style = paged_by(from_mcp([tool(outputs, **params)]).sources["get"])
+    assert style is not None
+    assert style.param.name == "cursor"
+    assert paged_by(from_mcp([tool(outputs, **{login: TEXT})]).sources["get"]) is None
+    paged = paged_by(from_mcp([tool(outputs, **{login: TEXT, "page_token": TEXT})]).sources["get"])
+    assert paged is not None
+    assert paged.param.name == "page_token"
+
+
 def test_a_page_that_there_is_not_is_refused() -> None:
     outputs, params = STYLES["cursor"]
     route, _ = route_of(tool(record(result=rows(**LINE))), tool(outputs, **params))

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from toolshift.core.command_line import command
 from toolshift.core.shift import TIERS
+from toolshift.core.terminal import padded, wrapped
 from toolshift.core.text import visible
 from toolshift.measure.diagnosis import broke_down, drop_of, is_loss, opened, smallest_loss, words
 from toolshift.measure.grid import CLEAN, Grid, GridRow, Spot
@@ -127,10 +129,11 @@ def how_sure(report: Report, agents: Sequence[AgentReport]) -> list[str]:
     """How far the findings go, in sentences."""
     small = all(agent.grid is not None for agent in agents)
     if small:
+        these = "this" if report.tasks == 1 else "these"
         often = f", {report.trials} times each" if report.trials > 1 else ", once each"
         again = "" if report.trials > 1 else " Whether it would be so again: --trials 5."
         lines = [
-            f"this is what happened in these {_tasks(report.tasks)}{often}.{again} To compare "
+            f"this is what happened in {these} {_tasks(report.tasks)}{often}.{again} To compare "
             f"agents in percent, take {PERCENT_FROM} tasks or more."
         ]
         for agent in agents:
@@ -287,14 +290,7 @@ def _of_run(text: str, run: Path | None) -> str:
 
 def _wrapped(text: str, width: int, indent: str) -> list[Text]:
     """Lines of whole words; a word that is longer than a line stays whole, to be copied."""
-    lines = textwrap.wrap(
-        visible(text),
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [Text(line) for line in lines]
+    return [Text(line) for line in wrapped(visible(text), width, indent)]
 
 
 def row_words(label: str) -> str:
@@ -365,7 +361,7 @@ class _Picture:
             head, cells = self._columns(longest)
         else:
             head, cells = self._strings(longest)
-        room = self.width - len(head) - 2
+        room = self.width - cell_len(head) - 2
         lines = [Text((" " * (min(longest, room) + 2) + head).rstrip())] if head.strip() else []
         for label, cell in zip(self.labels, cells, strict=True):
             folded = textwrap.wrap(row_words(label), max(12, room), break_on_hyphens=False)
@@ -385,11 +381,14 @@ class _Picture:
         self.numbered = False
         names = [visible(task) for task in self.tasks]
         widest = max(len(mark) for row in marks for mark in row)
-        if sum(max(len(name), widest) + 2 for name in names) + min(longest, 34) + 2 > self.width:
+        if (
+            sum(max(cell_len(name), widest) + 2 for name in names) + min(longest, 34) + 2
+            > self.width
+        ):
             names = [str(at) for at in range(1, len(names) + 1)]
             self.numbered = True
-        widths = [max(len(name), widest) for name in names]
-        head = "  ".join(map(str.ljust, names, widths))
+        widths = [max(cell_len(name), widest) for name in names]
+        head = "  ".join(map(padded, names, widths))
         return head, [_styled("  ".join(map(str.ljust, row, widths))) for row in marks]
 
     def _strings(self, longest: int) -> tuple[str, list[Text]]:
@@ -442,7 +441,7 @@ def _listed(items: Sequence[str], width: int) -> list[Text]:
     """The names of the tasks, none of them broken."""
     lines = ["Tasks: "]
     for item in items:
-        if len(lines[-1]) + len(item) > width and lines[-1] != "Tasks: ":
+        if cell_len(lines[-1]) + cell_len(item) > width and lines[-1] != "Tasks: ":
             lines.append(INDENT)
         lines[-1] += f"{item}  "
     return [Text(line.rstrip()) for line in lines]

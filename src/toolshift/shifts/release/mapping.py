@@ -207,8 +207,8 @@ def read_mapping(path: Path) -> Answers:
 def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:
     """A mapping file, with a note beside what is undecided."""
     told = msgspec.to_builtins(answers)
-    lines = ['# Fill in every "?": the new name, or "" where there is none. Then give the file as']
-    lines += ["# --mapping to `toolshift shift from-diff`."]
+    lines = ['# Fill in every "?": the new name, or "" where there is none. Then run the command']
+    lines += ["# again; where the file has another name or place, with --mapping FILE."]
     plain = {name: told.pop(name) for name in ("removed", "added") if name in told}
     lines += [f"{name} = {_value(value)}" for name, value in plain.items()]
     for name, table in told.items():

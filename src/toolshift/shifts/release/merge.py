@@ -109,9 +109,14 @@ def _by_choice(
     gone: Mapping[str, Source], come: Mapping[str, Source], before: Toolbox
 ) -> Iterator[tuple[str, Several]]:
     left = dict(gone)
+    said = {
+        name: [c for param in _new_params(source, before) for c in choices_of(param.schema)]
+        for name, source in come.items()
+    }
     for name, source in come.items():
         for param in _new_params(source, before):
-            tools = _choices_that_were_tools(name, param, left, source)
+            others = frozenset(c for n, each in said.items() if n != name for c in each)
+            tools = _choices_that_were_tools(name, param, left, source, others)
             if tools:
                 yield name, Several(param.name, tools)
                 left = {n: s for n, s in left.items() if n not in tools.values()}
@@ -126,16 +131,19 @@ def _new_params(source: Source, before: Toolbox) -> list[Param]:
 
 
 def _choices_that_were_tools(
-    name: str, param: Param, gone: Mapping[str, Source], target: Source
+    name: str, param: Param, gone: Mapping[str, Source], target: Source, others: frozenset[str]
 ) -> dict[str, str]:
-    """For each choice the old tool that it was; only if there are two or more."""
+    """For each choice the old tool that it was; only if there are two or more.
+
+    `others` are choices of other new tools: an old tool whose very name is one of them is theirs.
+    """
     choices = choices_of(param.schema)
     if len(choices) < 2:
         return {}
     reads = said_effect(target) == ("read", True)
     best: dict[str, tuple[int, str]] = {}
     for old, source in gone.items():
-        if reads and clashing(source, target):
+        if (reads and clashing(source, target)) or (old in others and old not in choices):
             continue
         fitting = [(_shared(old, one), one) for one in choices if _names(old, one, name)]
         if fitting:

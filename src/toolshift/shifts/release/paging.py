@@ -28,7 +28,9 @@ By = Literal["cursor", "page", "offset", "last"]
 _SIZE = frozenset(("limit", "size", "per", "count", "top", "max", "first", "take", "results"))
 _PAGE = frozenset(("page", "pagenumber", "pageno"))
 _OFFSET = frozenset(("offset", "skip", "start", "from"))
-_CURSOR = frozenset(("cursor", "token", "marker", "continuation", "scroll", "after", "pagination"))
+_CURSOR = frozenset(("cursor", "marker", "continuation", "scroll", "after", "pagination"))
+_WITH_TOKEN = _CURSOR | frozenset(("page", "next", "continue", "resume", "skip", "paging", "list"))
+"""What a token is of where it says a page: one that is only a token is a login."""
 _LAST = frozenset(("after", "starting"))
 _BACK = frozenset(("previous", "prev", "before", "ending", "back"))
 _NEXT = frozenset(("next", "cursor", "token", "marker", "continuation", "continue", "scroll"))
@@ -118,13 +120,17 @@ def _parameter(tool: Tool) -> tuple[By, Param] | None:
             if named & _BACK or param.required:
                 continue
             number = bool(kinds & {"integer", "number"})
-            if by == "cursor" and named & _CURSOR and not number:
+            if by == "cursor" and _says_cursor(named) and not number:
                 return ("last" if named & _LAST and "cursor" not in named else "cursor"), param
             if by == "page" and number and named & _PAGE and not named & _SIZE:
                 return "page", param
             if by == "offset" and number and named & _OFFSET and not named & _SIZE:
                 return "offset", param
     return None
+
+
+def _says_cursor(named: frozenset[str]) -> bool:
+    return bool(named & _CURSOR) or ("token" in named and bool(named & _WITH_TOKEN))
 
 
 def _is_size(param: Param) -> bool:
@@ -239,7 +245,7 @@ def _say(whole: dict[str, Any], name: str, place: Place, value: Any, style: Styl
     link = place.schema.get("format") in ("uri", "uri-reference") or named & {"url", "link", "uri"}
     if value is not None and place.kinds == {"string"}:
         query = f"?{style.param.name}={value}"
-        alone = not named & _CURSOR and style.by in ("page", "offset")
+        alone = not _says_cursor(named) and style.by in ("page", "offset")
         whole_link = f"https://localhost/{query}" if place.schema.get("format") == "uri" else query
         value = whole_link if link or alone else str(value)
     if value is not None:

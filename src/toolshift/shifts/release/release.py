@@ -19,6 +19,7 @@ from random import Random
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.layer import Below, Memory
@@ -581,19 +582,43 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
         done, judged = scene.outcome.effects, not scene.world.traceable
         refusal = Outcome((), done, "tool_unavailable", witness=(), presumed=judged)
         return {"asks": asks, "outcome": refusal}
-    failed = [step.text for step in steps if step.kind == "call" and not step.ok]
-    why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
+    failed = [step for step in steps if step.kind == "call" and not step.ok]
+    why = f": {_failure(release, scene, failed[-1])}" if failed else ""
     open_ = open_ones(release, scene)
     if open_:
         questions = "; ".join(map(str, open_[:3]))
         tables = ", ".join(dict.fromkeys(f"[given.{one.tool}]" for one in open_[:3]))
         why = f": {questions}. Say what users state for it in the mapping, under {tables}"
     elif gone:
-        why = f": it reads {', '.join(gone[:3])}, which results have no more"
+        tool = gone[0].partition(".")[0]
+        why = (
+            f": it reads {', '.join(gone[:3])}, which results have no more. If that stands "
+            f"elsewhere now, say where in the mapping, under [fields.{tool}]"
+        )
     elif not scene.solvable and needed & release.lost:
         names = ", ".join(sorted(needed & release.lost))
         why = f": its expected calls need {names}, which is gone{why}"
     raise NotApplicable(f"the task cannot be expressed in the new tools{why}")
+
+
+def _failure(release: Release, scene: Scene, step: Step) -> str:
+    """Why the call of a task fails in the new form: what it does not say of today's call, else what
+    it is answered."""
+    for tool, made in step.true or ():
+        wanted = [given for each in scene.calls for name, given in each.true if name == tool]
+        lost = [name for given in wanted[:1] for name in given if given[name] != made.get(name)]
+        if lost:
+            return (
+                f"its call of {step.name} does not tell {tool} the {', '.join(lost)} of today. Say "
+                f"what has become of {'them' if len(lost) > 1 else 'it'} in the mapping, under "
+                f"[params.{tool}]"
+            )
+    try:
+        told = msgspec.json.decode(step.text)["error"]["message"]
+    except (msgspec.DecodeError, LookupError, TypeError):  # an error that is a plain text
+        told = step.text
+    said = " ".join(str(told).split())[:200]
+    return f'its call of {step.name} is answered "{said}"'
 
 
 def _is_lost(release: Release, scene: Scene) -> bool:
