@@ -21,7 +21,7 @@ from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell
 from toolshift.runs.decisions import judged
 from toolshift.runs.own import NotStored
-from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
+from toolshift.runs.run_folder import REPORT_FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 
@@ -69,7 +69,7 @@ class Comparison(msgspec.Struct, frozen=True):
     only_after: int
     void: int
     notes: list[str]
-    format: int = FORMAT
+    format: int = REPORT_FORMAT
 
 
 class Regraded(msgspec.Struct, frozen=True):

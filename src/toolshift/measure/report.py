@@ -33,7 +33,7 @@ from toolshift.measure.statistics import Interval
 from toolshift.reading.prose import FAILED
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan
-from toolshift.runs.run_folder import FORMAT, Record
+from toolshift.runs.run_folder import REPORT_FORMAT, Record
 from toolshift.shifts.registry import find_shift
 
 LOOK_ALIKE = "look-alikes"
@@ -155,7 +155,7 @@ class Report(msgspec.Struct, frozen=True):
     agents: list[AgentReport]
     skipped: list[Skipped]
     broken: list[BrokenShift] = []
-    format: int = FORMAT
+    format: int = REPORT_FORMAT
 
     def agent(self, name: str = "") -> AgentReport:
         """What was found out about an agent; the first one where no name is given.

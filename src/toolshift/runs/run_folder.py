@@ -55,6 +55,7 @@ from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.runs import own
 from toolshift.runs.cell import Cell, Stack
+from toolshift.runs.design import FIXED, Design
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.suite import SUITES, ResolvedSelection
 from toolshift.runs.used_plugins import check_plugins, check_shifts
@@ -62,8 +63,11 @@ from toolshift.shifts.facts import know_facts
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents, know_versions
 
-FORMAT = 2
-"""Format 1 had other names for two causes; `Grade` reads them under their current names."""
+FORMAT = 3
+"""Format 1 had other names for two causes; `Grade` reads them under their current names. Before
+format 3 the manifest named no design, and all episodes were played."""
+REPORT_FORMAT = 2
+"""Of the names in reports and comparisons."""
 VERDICTS = "judge.jsonl"
 DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"
@@ -130,6 +134,7 @@ class Manifest(msgspec.Struct, frozen=True):
         plugins: the files and modules of the user's own that its shifts and worlds come from.
         graded: the version that has graded it again; "" where its first verdicts stand.
         task_ids: for worlds of the user's own, by world and kind, what the file calls its tasks.
+        design: which episodes of the plan are played; None in a run from before designs.
     """
 
     format: int
@@ -146,6 +151,12 @@ class Manifest(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...] = ()
     graded: str = ""
     task_ids: dict[str, dict[str, list[str]]] = {}
+    design: Design | None = None
+
+    @property
+    def sequential(self) -> bool:
+        """Whether the run leaves out episodes that would not decide anything."""
+        return self.design is not None and self.design.sequential
 
     @property
     def graded_by(self) -> str:
@@ -179,6 +190,7 @@ class RunFolder:
             if (path / "manifest.json").exists():
                 folder = cls.read(path)
                 _same(folder, manifest)
+                folder._go_on_as(manifest.design)
                 if not stored(path / own.FILE).exists():  # an older version has made it
                     folder._keep_own()
             else:
@@ -357,6 +369,15 @@ class RunFolder:
         content = msgspec.json.format(JSON.encode(raw), indent=2)
         self.write("manifest.json", content + b"\n")
         return RunFolder.read(self.path)
+
+    def _go_on_as(self, design: Design | None) -> None:
+        """Notes another budget in the manifest, or that all episodes are played from now on."""
+        if design == (self.manifest.design or FIXED):
+            return
+        raw = msgspec.json.decode(read_bytes(self.path / "manifest.json"))
+        raw |= {"format": FORMAT, "design": design}
+        self.write("manifest.json", msgspec.json.format(JSON.encode(raw), indent=2) + b"\n")
+        self.manifest = msgspec.structs.replace(self.manifest, design=design)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -594,6 +615,18 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
             f"({_difference(old.agents, new.agents)}): resume it with the same ones, or name "
             "another folder"
         )
+    was, wanted = old.design or FIXED, new.design or FIXED
+    same = msgspec.structs.replace(was, budget="") == msgspec.structs.replace(wanted, budget="")
+    if wanted.sequential and not same:
+        raise UsageError(
+            f"{folder.path} holds a run of the {was.name} design{_terms(was)}, and this one is "
+            f"{wanted.name}{_terms(wanted)}: resume it as it was, go on with --design fixed, which "
+            "plays all that is left, or name another folder"
+        )
+
+
+def _terms(design: Design) -> str:
+    return f" (margin {design.margin:g})" if design.margin else ""
 
 
 def _difference(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
