@@ -308,7 +308,9 @@ def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evalu
 def report_on(run: Finished) -> Evaluation:
     """The report of a run that was executed, which is written into its folder."""
     named = task_ids_of(run.plan.selection.worlds)
-    report = _shown(make_report(run.plan, run.store.records(), run.spec.about, named))
+    report = _shown(
+        make_report(run.plan, run.store.records(), run.spec.about, named, run.spec.design)
+    )
     if isinstance(run.store, RunFolder):
         save_report(run.store, report)
     return report
@@ -323,7 +325,9 @@ def save_report(folder: RunFolder, report: Report) -> None:
 def report_of(folder: RunFolder) -> Evaluation:
     """The report of a stored run, made again from its episodes."""
     about = folder.manifest
-    return _shown(make_report(folder.plan, folder.records(), about.agents, about.task_ids))
+    return _shown(
+        make_report(folder.plan, folder.records(), about.agents, about.task_ids, about.design)
+    )
 
 
 def attempt(

@@ -21,6 +21,7 @@ from toolshift.cli.options import (
     JudgeUrl,
     ModelOptions,
     Reuse,
+    Spending,
     Where,
 )
 from toolshift.cli.parameters import argument, given, option, options_struct
@@ -43,6 +44,7 @@ from toolshift.measure.gate import (
     in_percent,
     in_points,
     judge,
+    sequential_gate,
 )
 from toolshift.measure.nothing_lost import judge_losses, loss_in_words
 from toolshift.measure.sealed import (
@@ -61,6 +63,7 @@ from toolshift.report.junit import junit, losses_junit
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import SEALED, RunFolder
+from toolshift.runs.sequential import Claims
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,7 @@ class GateOptions:
     ] = None
     model: ModelOptions
     reuse: Reuse
+    spending: Spending
     early: Annotated[
         bool,
         option(
@@ -221,6 +225,7 @@ def _gate_losses(options: GateOptions) -> NoReturn:
     others = {
         "--margin": options.margin, "--by": options.by, "--seal": options.seal,
         "--plan": options.plan, "--early": options.early, "--bundle": options.bundle,
+        "--design sequential": options.spending.is_sequential(),
     }  # fmt: skip
     for name, value in others.items():
         if value:
@@ -295,6 +300,7 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
     later = {
         "--out": options.out, "--junit": options.junit, "--markdown": options.markdown,
         "--bundle": options.bundle, "--early": options.early,
+        "--design sequential": options.spending.is_sequential(),
     }  # fmt: skip
     if early := [name for name, value in later.items() if value]:
         raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the gate itself, later")
@@ -350,9 +356,10 @@ def _candidate(
             or options.judge_url
             or options.early
             or options.reuse.cache
+            or options.spending.given
         ):
             raise UsageError(
-                "--out, --judge, --early, --cache and the options of models are for --agent "
+                "--out, --judge, --early, --cache, --design, --budget and the options of models are for --agent "
                 "without RUN: a finished run is only read. `toolshift regrade RUN --judge` has a "
                 "judge read it again."
             )
@@ -367,7 +374,8 @@ def _candidate(
         raise UsageError(f"{path} is the baseline: name another folder with --out")
     agents, reader = _agents(options)
     how = options.workers, options.executor, reader, exchanges
-    spec = RunSpec(before.plan, agents, path, *how)
+    claims = _claims(before, agents[0].name, rules, plan, path, options)
+    spec = RunSpec(before.plan, agents, path, *how, claims=claims)
     checks = []
     if plan is not None:
         _check_sealed(plan, before, spec.about[0], path)
@@ -384,6 +392,31 @@ def _candidate(
     except _CertainError as certain:
         say(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
     return RunFolder.read(path)
+
+
+def _claims(
+    before: RunFolder,
+    agent: str,
+    rules: Rules,
+    plan: SealedPlan | None,
+    path: Path,
+    options: GateOptions,
+) -> Claims | None:
+    """What is asked until it decides; None where all scenes are played.
+
+    A baseline from before designs has all its scenes played, as it always had.
+    """
+    whole = plan is not None or options.early or options.nothing_lost
+    usual = not whole and before.manifest.design is not None
+    if not options.spending.is_sequential(path, usual):
+        return None
+    if whole:
+        raise UsageError(
+            "a sealed plan, --early and --nothing-lost play all scenes: leave --design sequential "
+            "and --budget out"
+        )
+    budget = options.spending.budget
+    return sequential_gate(before, rules, agent, options.baseline_agent, budget)
 
 
 def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:

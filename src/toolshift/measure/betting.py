@@ -19,14 +19,13 @@ which is valid for a list too, and wider.
 from __future__ import annotations
 
 from math import inf, log, nan
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 
-from toolshift.measure.exact import Floats
+from toolshift.measure.exact import Floats, exact_limits, exact_p_value
 from toolshift.measure.statistics import Interval
-
-Verdict = Literal["breaks", "holds", "open"]
+from toolshift.runs.sequential import Verdict
 
 BETS: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 _LOG_SHARES: Floats = np.log([0.06, *[0.06] * 9, 0.40])
@@ -66,33 +65,63 @@ def evidence(changes: Floats, mean: float, population: int | None = None) -> flo
     return top if top == inf else top + log(float(np.exp(logs - top).sum()))
 
 
+class Rule(NamedTuple):
+    """What decides a claim.
+
+    Attributes:
+        breaks: it breaks where the upper limit of the mean change is below this.
+        holds: it holds where the lower limit is above this.
+        confidence: two-sided, of the limits at every time; each verdict errs with half the rest.
+        last: two-sided, of the exact limits where all planned tasks were asked, in their place;
+            None for none. The errors of both add up.
+    """
+
+    breaks: float
+    holds: float
+    confidence: float
+    last: float | None = None
+
+
 def limits(
-    lows: Floats, highs: Floats, confidence: float, population: int | None = None
+    lows: Floats,
+    highs: Floats,
+    likely: Floats,
+    rule: Rule,
+    planned: int,
+    listed: bool = False,
 ) -> Interval:
-    """The mean change with limits that hold at every time together.
+    """The mean change, with the limits that decide.
 
     Args:
         lows: the least that each change can be, shape (tasks,); where it is known, the change.
         highs: the greatest, likewise.
-        confidence: two-sided.
-        population: as of `evidence`.
+        likely: what is taken for the estimate, likewise.
+        rule: of the claim.
+        planned: how many tasks there are.
+        listed: these are the population, drawn without replacement.
 
     Returns:
-        The middle of what is known, and limits within [-1, 1]; NaN without a task.
+        The estimate with its limits, within [-1, 1]; NaN without a task.
     """
     if not lows.size:
         return Interval(nan, nan, nan, "betting", 0)
-    middle = float((lows.mean() + highs.mean()) / 2)
-    if population == lows.size:
-        return Interval(middle, float(lows.mean()), float(highs.mean()), "betting", lows.size)
-    needed = -log(0.5 - confidence / 2)
-    low = _least(lows, needed, population)
-    high = -_least(-highs, needed, population)
-    return Interval(middle, low, high, "betting", lows.size)
+    middle, low, high = float(likely.mean()), float(lows.mean()), float(highs.mean())
+    method = "list"
+    if lows.size < planned or not listed:
+        if lows.size == planned and rule.last is not None:
+            method = "exact"
+            low = exact_limits(lows, (-1.0, 1.0), rule.last)[0]
+            high = exact_limits(highs, (-1.0, 1.0), rule.last)[1]
+        else:
+            method, population = "betting", planned if listed else None
+            low = _least(lows, rule.confidence, population)
+            high = -_least(-highs, rule.confidence, population)
+    return Interval(middle, min(low, middle), max(high, middle), method, lows.size)
 
 
-def _least(changes: Floats, needed: float, population: int | None) -> float:
+def _least(changes: Floats, confidence: float, population: int | None) -> float:
     """The least mean that is not ruled out, by halving."""
+    needed = _needed(confidence)
     least, most = -1.0, 1.0
     for _ in range(40):
         middle = (least + most) / 2
@@ -103,48 +132,45 @@ def _least(changes: Floats, needed: float, population: int | None) -> float:
     return least
 
 
-def verdict(
-    lows: Floats,
-    highs: Floats,
-    breaks: float,
-    holds: float,
-    confidence: float,
-    population: int | None = None,
-) -> Verdict:
+def _needed(confidence: float) -> float:
+    """The evidence that rules a mean out on one side."""
+    return -log(0.5 - confidence / 2)
+
+
+def verdict(lows: Floats, highs: Floats, rule: Rule, planned: int, listed: bool = False) -> Verdict:
     """What the limits say, without the limits themselves.
 
     Args:
-        lows: as of `limits`; likewise `highs`.
-        breaks: it breaks where the upper limit is below this mean.
-        holds: it holds where the lower limit is above this one.
-        confidence: two-sided, so each verdict is wrong with a chance of half the rest.
-        population: as of `evidence`.
+        lows: as of `limits`, as all that follows.
+        highs: likewise.
+        rule: of the claim.
+        planned: how many tasks there are.
+        listed: these are the population.
 
     Returns:
         "breaks" before "holds", where both are so.
     """
     if not lows.size:
         return "open"
-    if population == lows.size:
-        if highs.mean() < breaks:
-            return "breaks"
-        return "holds" if lows.mean() > holds else "open"
-    needed = -log(0.5 - confidence / 2)
-    if highs.mean() < breaks and evidence(-highs, -breaks, population) >= needed:
+    low, high = float(lows.mean()), float(highs.mean())
+    whole, population = lows.size == planned, planned if listed else None
+    if high < rule.breaks and _shown(-highs, -rule.breaks, rule, whole, population):
         return "breaks"
-    if lows.mean() > holds and evidence(lows, holds, population) >= needed:
+    if low > rule.holds and _shown(lows, rule.holds, rule, whole, population):
         return "holds"
     return "open"
 
 
-def tasks_to_go(
-    changes: Floats,
-    left: int,
-    breaks: float,
-    holds: float,
-    confidence: float,
-    population: int | None = None,
-) -> int | None:
+def _shown(changes: Floats, mean: float, rule: Rule, whole: bool, population: int | None) -> bool:
+    """Whether a mean change above `mean` is shown, where their own mean is."""
+    if whole and population is not None:
+        return True
+    if whole and rule.last is not None:
+        return exact_p_value(changes, -1.0, mean) < 0.5 - rule.last / 2
+    return evidence(changes, mean, population) >= _needed(rule.confidence)
+
+
+def tasks_to_go(changes: Floats, rule: Rule, planned: int, listed: bool = False) -> int | None:
     """About how many more tasks decide, if the rest is as favourable as what was seen allows.
 
     To break, the rest loses as much as the lower limit of `_GIVE_UP`; to hold, it does as well as
@@ -152,21 +178,22 @@ def tasks_to_go(
 
     Args:
         changes: of the tasks so far, shape (tasks,).
-        left: tasks that can still be asked.
-        breaks: as of `verdict`, as what follows.
+        rule: of the claim.
+        planned: how many tasks there are, these among them.
+        listed: these are the population.
 
     Returns:
         None where not even all that are left would do.
     """
-    worst, best = -1.0, 0.0
+    worst, best, left = -1.0, 0.0, planned - changes.size
     if changes.size:
-        worst = limits(changes, changes, 1 - _GIVE_UP, population).low
+        worst = _least(changes, 1 - _GIVE_UP, planned if listed else None)
         best = max(float(changes.mean()), 0.0)
 
     def decides(more: int) -> bool:
         for mean, wanted in ((worst, "breaks"), (best, "holds")):
             rest = np.concatenate((changes, _spread(mean, more)))
-            if verdict(rest, rest, breaks, holds, confidence, population) == wanted:
+            if verdict(rest, rest, rule, planned, listed) == wanted:
                 return True
         return False
 

@@ -177,8 +177,10 @@ def planning(
     if isinstance(spec.what, Plan):
         yield spec.what, None
         return
-    if spec.judge is not None or spec.claims is not None or not Prefetch.fits(
-        spec.agents, spec.workers, spec.folder, spec.executor
+    if (
+        spec.judge is not None
+        or spec.claims is not None
+        or not Prefetch.fits(spec.agents, spec.workers, spec.folder, spec.executor)
     ):
         yield make_plan(spec.what, watch), None
         return

@@ -1,10 +1,10 @@
 """A plan that is played until it decides: which episodes come next, and when it is enough.
 
 Claims are made of *families* of scenes, such as those of one shift. Each task of a family has
-pairs: an episode before (clean, or a baseline's) and one after. Tasks come in an order that the plan
-decides, all kinds in turn, and are asked in rounds; a round is finished whatever comes of it, so
-that quick episodes do not count before slow ones, and only then is it read. So the next round
-follows from what is stored, whatever was at once in flight, and a resumed run goes on as it was.
+pairs: an episode before (clean, or a baseline's) and one after. Tasks come in an order that the
+plan decides, all kinds in turn, and are asked in rounds; a round is finished whatever comes of it,
+so that quick episodes do not count before slow ones, and only then is it read. So the next round
+follows from what is stored, whatever was in flight at once, and a resumed run goes on as it was.
 
 What failed before is not asked after: at worst it fails again, at best it is a gain. Both limits
 are counted, and it is asked where a claim depends on which it is.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil, inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
@@ -88,8 +88,9 @@ class Changes(NamedTuple):
     skipped: list[Cell]
 
 
-Judge = Callable[[Family, Sequence[float], Sequence[float], bool], str]
-ToGo = Callable[[Family, Sequence[float], int, bool], int | None]
+Verdict = Literal["breaks", "holds", "open"]
+Judge = Callable[[Family, Sequence[float], Sequence[float], bool], Verdict]
+ToGo = Callable[[Family, Sequence[float], bool], int | None]
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,7 @@ class Claims:
         families: of a plan.
         verdict: of a family, from the limits of its changes: "breaks", "holds" or "open"; the last
             argument says that its tasks are a list.
-        to_go: about how many more tasks would decide, of so many that are left; None where they
-            would not.
+        to_go: about how many more tasks would decide; None where all that are left would not.
         ends_at_break: one family that breaks ends all.
         parts: of the tasks of a family, each of which is a round.
     """
@@ -232,10 +232,9 @@ class Course:
             verdict = self.claims.verdict(family, seen.lows, seen.highs, self.listed)
             if verdict == "breaks" and self.claims.ends_at_break:
                 return {}
-            left = len(family.tasks) - len(seen.lows)
-            if verdict != "open" or not left:
+            if verdict != "open" or len(seen.lows) == len(family.tasks):
                 continue
-            more = self.claims.to_go(family, seen.likely, left, self.listed)
+            more = self.claims.to_go(family, seen.likely, self.listed)
             if more is not None:
                 found[family] = more
         return found

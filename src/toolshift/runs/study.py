@@ -261,9 +261,7 @@ def _answering(
     return _threads(contestant, cells, fresh, alone)
 
 
-def _threads(
-    contestant: Contestant, cells: list[Cell], fresh: bool, alone: bool
-) -> Iterator[Done]:
+def _threads(contestant: Contestant, cells: list[Cell], fresh: bool, alone: bool) -> Iterator[Done]:
     """The first episode `alone`, as it shows whether the agent works; then many at once."""
     concurrency = contestant.concurrency
     begun = int(alone and bool(cells))
