@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args
 
 import msgspec
 
@@ -17,13 +17,16 @@ from toolshift.agents.exchanges import Exchanges
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import UsageError
+from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
+from toolshift.measure.sequential import shift_claims
 from toolshift.report.terminal import as_text
 from toolshift.runs.cell import build
+from toolshift.runs.design import DesignName, read_budget
 from toolshift.runs.execute import (
     Finished,
     RunSpec,
@@ -127,6 +130,8 @@ def evaluate(
     cache: str | Path | None = None,
     fresh: bool = False,
     cache_own: bool = False,
+    design: str = "fixed",
+    budget: str = "",
     **options: Any,
 ) -> Evaluation:
     """Measures what happens to an agent when the world moves.
@@ -170,6 +175,9 @@ def evaluate(
         fresh: no answer of earlier runs in `cache` is used; those of this run take their place.
         cache_own: replies of your own functions are used again too; only for those whose reply
             follows from the messages and tools alone.
+        design: "fixed" plays the whole plan, "sequential" stops each shift when it is decided.
+        budget: "2000calls", "5usd" or "20min", spent where it decides most; the design is
+            sequential then.
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
     Returns:
@@ -208,6 +216,8 @@ def evaluate(
         cache=cache,
         fresh=fresh,
         cache_own=cache_own,
+        design=design,
+        budget=budget,
         **options,
     )
     return run_spec(spec)
@@ -280,6 +290,8 @@ def _asked(
     cache: str | Path | None = None,
     fresh: bool = False,
     cache_own: bool = False,
+    design: str = "fixed",
+    budget: str = "",
     **others: Any,
 ) -> RunSpec:
     """What is to be run; `others` are parts of a selection and settings of agents."""
@@ -297,7 +309,12 @@ def _asked(
     reader = Judge(judge) if judge else None
     folder = None if out is None else whole_path(out)
     how = workers, executor, reader, Exchanges(cache, fresh, cache_own)
-    return RunSpec(select(selection), those, folder, *how)
+    if design not in get_args(DesignName):
+        raise UsageError(unknown("design", design, get_args(DesignName)))
+    if budget:
+        read_budget(budget)
+    claims = shift_claims(budget=budget) if budget or design == "sequential" else None
+    return RunSpec(select(selection), those, folder, *how, claims=claims)
 
 
 def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evaluation:

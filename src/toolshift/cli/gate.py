@@ -359,9 +359,9 @@ def _candidate(
             or options.spending.given
         ):
             raise UsageError(
-                "--out, --judge, --early, --cache, --design, --budget and the options of models are for --agent "
-                "without RUN: a finished run is only read. `toolshift regrade RUN --judge` has a "
-                "judge read it again."
+                "--out, --judge, --early, --cache, --design, --budget and the options of models "
+                "are for --agent without RUN: a finished run is only read. `toolshift regrade RUN "
+                "--judge` has a judge read it again."
             )
         return RunFolder.read(options.run)
     if not options.agent:

@@ -119,7 +119,8 @@ class Reading(msgspec.Struct, frozen=True):
         outcomes: by agent and task, for all tasks that were run.
         left_out: by task, why it cannot be carried over to the new tools.
         unread: what could not be read of the inputs.
-        measured: whether an episode with the change has a verdict.
+        measured: whether an episode says something of the change: one with it that has a verdict,
+            or one without it that fails.
     """
 
     old: str
@@ -417,8 +418,9 @@ def with_runs(
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
     measured = any(
         o.shifted.startswith(("passed", "failed"))
+        or (o.clean.startswith("failed") and not o.shifted and task not in left)  # not asked again
         for each in outcomes.values()
-        for o in each.values()
+        for task, o in each.items()
     )
     return msgspec.structs.replace(
         reading, rows=rows, outcomes=outcomes, left_out=left, measured=measured

@@ -1,15 +1,15 @@
 """Limits that hold at every time: a run may stop when it likes, and its errors are as stated.
 
-A *change* is after minus before, the mean of one task, so it lies in [-1, 1], and a loss is below 0.
+A *change* is after minus before, the mean of one task, so it lies in [-1, 1]; a loss is below 0.
 Capital is staked on the mean change being above `m`: at each task a fraction `b` of it at the odds
-``(x + 1) / (m + 1)``. Where the mean is `m` or less the odds are fair or worse, so the capital grows
-to ``1 / alpha`` with a chance of `alpha` at most, at any time (Ville). For the other side all signs
-are turned. This is the hedged capital of Waudby-Smith and Ramdas, "Estimating means of bounded
-random variables by betting", JRSS B 86 (2024): section 4.4 for the two sides, each with half of the
-errors; appendix B for fixed fractions that are played side by side (`BETS`), section 5 for tasks
-drawn without replacement from a list. Fixed fractions make the capital the same in whatever order
-tasks came, and monotone in each change: a change that is known only within limits can be set to
-its worst.
+``(x + 1) / (m + 1)``. Where the mean is `m` or less the odds are fair or worse, so the capital
+grows to ``1 / alpha`` with a chance of `alpha` at most, at any time (Ville). For the other side all
+signs are turned. This is the hedged capital of Waudby-Smith and Ramdas, "Estimating means of
+bounded random variables by betting", JRSS B 86 (2024): section 4.4 for the two sides, each with
+half of the errors; appendix B for fixed fractions that are played side by side (`BETS`), section 5
+for tasks drawn without replacement from a list. Fixed fractions make the capital the same in
+whatever order tasks came, and monotone in each change: a change that is known only within limits
+can be set to its worst.
 
 Without replacement the claim is about the list: what all its tasks would have shown in this run. It
 holds where asking again brings the same; otherwise the tasks are taken for draws from their like,
@@ -119,11 +119,11 @@ def limits(
     return Interval(middle, min(low, middle), max(high, middle), method, lows.size)
 
 
-def _least(changes: Floats, confidence: float, population: int | None) -> float:
+def _least(changes: Floats, confidence: float, population: int | None, halvings: int = 40) -> float:
     """The least mean that is not ruled out, by halving."""
     needed = _needed(confidence)
     least, most = -1.0, 1.0
-    for _ in range(40):
+    for _ in range(halvings):
         middle = (least + most) / 2
         if evidence(changes, middle, population) >= needed:
             least = middle
@@ -187,7 +187,7 @@ def tasks_to_go(changes: Floats, rule: Rule, planned: int, listed: bool = False)
     """
     worst, best, left = -1.0, 0.0, planned - changes.size
     if changes.size:
-        worst = _least(changes, 1 - _GIVE_UP, planned if listed else None)
+        worst = _least(changes, 1 - _GIVE_UP, planned if listed else None, halvings=10)
         best = max(float(changes.mean()), 0.0)
 
     def decides(more: int) -> bool:

@@ -239,7 +239,7 @@ def make_report(
     task_ids: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     design: Design | None = None,
 ) -> Report:
-    """Measures a run; `task_ids` is what users call their tasks, and `design` as in its manifest."""
+    """Measures a run; `task_ids` and `design` are as in its manifest."""
     sequential = design if design is not None and design.sequential else None
     known: dict[str, dict[str, Outcome]] = defaultdict(dict)
     scenes = Scenes(plan.cells)

@@ -12,6 +12,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 
+DesignName = Literal["fixed", "sequential"]
 Unit = Literal["calls", "usd", "min"]
 Claimed = Literal["", "shifts", "gate", "tasks"]
 _BUDGET = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*(calls|usd|min)\s*", re.IGNORECASE)
@@ -37,7 +38,7 @@ class Design(msgspec.Struct, frozen=True):
             list, whose tasks are drawn without replacement.
     """
 
-    name: Literal["fixed", "sequential"] = "fixed"
+    name: DesignName = "fixed"
     claim: Claimed = ""
     margin: float = 0.0
     budget: str = ""

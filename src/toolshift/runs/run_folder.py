@@ -615,12 +615,12 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
             f"({_difference(old.agents, new.agents)}): resume it with the same ones, or name "
             "another folder"
         )
-    was, wanted = old.design or FIXED, new.design or FIXED
-    same = msgspec.structs.replace(was, budget="") == msgspec.structs.replace(wanted, budget="")
-    if wanted.sequential and not same:
+    was, now = old.design or FIXED, new.design or FIXED
+    same = msgspec.structs.replace(was, budget="") == msgspec.structs.replace(now, budget="")
+    if now.sequential and not same:
         raise UsageError(
             f"{folder.path} holds a run of the {was.name} design{_terms(was)}, and this one is "
-            f"{wanted.name}{_terms(wanted)}: resume it as it was, go on with --design fixed, which "
+            f"{now.name}{_terms(now)}: resume it as it was, go on with --design fixed, which "
             "plays all that is left, or name another folder"
         )
 

@@ -247,6 +247,8 @@ class Course:
         verdict = self.claims.verdict
         if verdict(family, seen.lows, seen.highs, self.listed) != "open":
             return []
+        if len(seen.skipped) > self._room():
+            return []
         worst = verdict(family, seen.lows, seen.likely, self.listed)
         best = verdict(family, seen.highs, seen.highs, self.listed)
         return seen.skipped if worst == "breaks" or best == "holds" else []
