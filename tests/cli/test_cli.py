@@ -99,7 +99,7 @@ def damage(name: str, content: bytes | None) -> Any:
 
 def newer(folder: Path) -> None:
     path = folder / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 2', '"format": 99'))
+    path.write_text(path.read_text().replace('"format": 3', '"format": 99'))
 
 
 def cut_plan(folder: Path) -> None:

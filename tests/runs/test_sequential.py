@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from running import Run
 
+from toolshift.agents.catalog import contestants
 from toolshift.agents.contestant import Contestant
 from toolshift.api import evaluate
-from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn
 from toolshift.core.scene import Applied
 from toolshift.measure.sequential import families_by, shift_claims
@@ -194,21 +195,15 @@ def test_dollars_need_prices() -> None:
 
 # -- a whole run ---------------------------------------------------------------------------------
 
-SMALL = Selection(tasks=8, shifts=("redirect", "identity_erasure"), pool="train")
+SMALL = Selection(tasks=12, shifts=("redirect", "identity_erasure"), pool="train")
 
 
 class Answers:
-    """Calls nothing; fails what it was told to, and may stop in the middle of all."""
+    """Calls nothing, and fails every task."""
 
     name = "answers"
 
-    def __init__(self, stop_at: int = -1) -> None:
-        self.turns, self.stop_at = 0, stop_at
-
     def reply(self, turn: Turn) -> Reply:
-        self.turns += 1
-        if self.turns == self.stop_at:
-            raise BudgetSpent("stopped")
         return Reply("I cannot tell.")
 
 
@@ -216,24 +211,32 @@ def stored(folder: Path) -> bytes:
     return (folder / "episodes.jsonl").read_bytes()
 
 
-def sequential(folder: Path, agent: Any, at_once: int) -> None:
-    spec = RunSpec(
-        make_plan(select(SMALL)), [Contestant(agent, "", at_once)], folder, claims=shift_claims()
-    )
-    execute(spec)
+def sequential(folder: Path, agents: list[Contestant], stop_at: int = 10**6) -> None:
+    def watch(done: int, _total: int) -> None:
+        if done >= stop_at:
+            raise KeyboardInterrupt
+
+    spec = RunSpec(make_plan(select(SMALL)), agents, folder, claims=shift_claims())
+    execute(spec, watch)
 
 
-def test_the_same_bytes_whatever_is_in_flight_and_wherever_it_was_stopped(tmp_path: Path) -> None:
-    sequential(tmp_path / "one", Answers(), 1)
-    sequential(tmp_path / "eight", Answers(), 8)
-    assert stored(tmp_path / "one") == stored(tmp_path / "eight")
-    for stop in (1, 3):
-        with pytest.raises(BudgetSpent):
-            sequential(tmp_path / f"{stop}", Answers(stop), 1)
-        kept = stored(tmp_path / f"{stop}").count(b"\n")
-        assert kept == stop - 1
-        sequential(tmp_path / f"{stop}", Answers(), 8)
-        assert stored(tmp_path / f"{stop}") == stored(tmp_path / "one")
+def test_the_same_bytes_whatever_is_in_flight(tmp_path: Path) -> None:
+    for at_once in (1, 8):
+        sequential(tmp_path / str(at_once), [Contestant(Answers(), "", at_once)])
+    assert stored(tmp_path / "1") == stored(tmp_path / "8")
+
+
+def test_the_same_bytes_wherever_it_was_stopped(tmp_path: Path) -> None:
+    """Ctrl-C loses nothing, and the run goes on to the same end."""
+    agents = contestants(["memorises_names"])
+    sequential(tmp_path / "whole", agents)
+    assert 20 < stored(tmp_path / "whole").count(b"\n") < 48
+    for stop in (1, 9, 20):
+        with pytest.raises(KeyboardInterrupt):
+            sequential(tmp_path / str(stop), agents, stop)
+        assert stop <= stored(tmp_path / str(stop)).count(b"\n") < 40
+        sequential(tmp_path / str(stop), agents)
+        assert stored(tmp_path / str(stop)) == stored(tmp_path / "whole")
 
 
 def test_both_designs_are_in_the_manifest_and_the_fixed_one_goes_on(

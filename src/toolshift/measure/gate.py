@@ -21,6 +21,7 @@ from toolshift.measure.compare import by_cell, find_agent, same_shifts, version_
 from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
 from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
 from toolshift.measure.sequential import (
+    Claim,
     Ended,
     claim_of,
     families_by,
@@ -29,6 +30,7 @@ from toolshift.measure.sequential import (
 )
 from toolshift.measure.statistics import Interval, task_means
 from toolshift.runs.cell import Cell
+from toolshift.runs.design import Design
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.sequential import UNKNOWN, Claims, Pair, outcome_of
@@ -179,11 +181,7 @@ def judge(
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
     design = candidate.manifest.design
     if design is not None and design.sequential:
-        listed = second in design.listed
-        groups = _grouped(scenes, GROUPINGS[rules.by])
-        families = [_claimed(*group, rules, listed, gated=True) for group in groups.items()]
-        rest = {} if rules.by == "shift" else _groups(shifted, shift_of)
-        shifts = [_claimed(*group, rules, listed, gated=False) for group in rest.items()]
+        families, shifts = _claimed(scenes, shifted, rules, design, second in design.listed)
     else:
         families = _families(every, planned, rules)
         shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
@@ -246,16 +244,43 @@ def _check_whole(baseline: RunFolder, every: Iterable[PairedScene]) -> None:
 
 
 def _claimed(
-    label: str, scenes: list[PairedScene], rules: Rules, listed: bool, gated: bool
-) -> Family:
-    """A family of a run that stopped when it had decided."""
+    scenes: list[PairedScene],
+    shifted: list[PairedScene],
+    rules: Rules,
+    design: Design,
+    listed: bool,
+) -> tuple[list[Family], list[Family]]:
+    """The families and the shifts of a run that stopped when it had decided."""
+    groups = _grouped(scenes, GROUPINGS[rules.by])
+    rest = {} if rules.by == "shift" else _groups(shifted, shift_of)
+    claims = {label: _claim(label, rows, rules, listed) for label, rows in groups.items()}
+    failed = any(claim.verdict == "breaks" for claim in claims.values())
+    unfinished = not failed and not design.budget
+    families = [
+        _of_claim(claims[label], rows, rules, True, unfinished) for label, rows in groups.items()
+    ]
+    shifts = [
+        _of_claim(_claim(label, rows, rules, listed), rows, rules, False, False)
+        for label, rows in rest.items()
+    ]
+    return families, shifts
+
+
+def _claim(label: str, scenes: list[PairedScene], rules: Rules, listed: bool) -> Claim:
     before = {s.cell.id: outcome_of(s.before) for s in scenes if s.before is not None}
     known = {s.cell.id: outcome_of(s.after) for s in scenes if s.after is not None}
     pairs = [Pair(s.cell, before.get(s.cell.id, UNKNOWN)) for s in scenes]
     (family,) = families_by(pairs, lambda _: label)
-    claim = claim_of(family, known, gate_rule(rules.margin), listed)
+    return claim_of(family, known, gate_rule(rules.margin), listed)
+
+
+def _of_claim(
+    claim: Claim, scenes: list[PairedScene], rules: Rules, gated: bool, unfinished: bool
+) -> Family:
+    """A family as it was claimed; where its run is `unfinished`, it was not measured."""
     scored = [scene for scene in scenes if scene.scored]
-    void, asked = len(known) - len(scored), len(known)
+    asked = sum(scene.after is not None for scene in scenes)
+    void = asked - len(scored)
     first, second = _task_means(scored)
     lost = [s.after.episode for s in scored if s.after and _passed(s.before) > _passed(s.after)]
     margin = f"{rules.margin:g}"
@@ -265,14 +290,17 @@ def _claimed(
         "pass": f"pass: {seen}, so {margin} less can be ruled out",
         "fail": f"fail: {seen}, so it is worse by more than {margin}",
     }.get(verdict, f"inconclusive: {seen}, and {margin} less is possible: {_ENDED[claim.ended]}")
-    if verdict != "fail" and 100 * void > rules.max_void * asked:
+    if unfinished and claim.ended == "stopped":
+        verdict = "error"
+        sentence = f"error: {seen}, and the run is unfinished: go on with it"
+    elif verdict != "fail" and 100 * void > rules.max_void * asked:
         verdict = "error"
         sentence = (
             f"error: {void} of the {asked} scenes that were asked are void, more than "
             f"{rules.max_void:g}%: mend what failed and run it again"
         )
     return Family(
-        label=label,
+        label=claim.label,
         gated=gated,
         verdict=verdict,
         sentence=sentence,
