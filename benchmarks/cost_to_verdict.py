@@ -11,8 +11,8 @@ four bytes.
 
 `each sent` is the design as it was: every request is sent. `sent once` shares answers within the
 run; `again` is the same run once more with the answers of the first. `run` is the quick suite,
-`gate` that suite against the run of a baseline, and `change` the clean tasks and one shift without
-a placebo, the design of `toolshift change`.
+`gate` three of its shifts on three times the tasks, against the run of a baseline, and `change` the
+clean tasks and one shift without a placebo, the design of `toolshift change`.
 
 `sequential` is the run that stops when it has decided, with every request sent and with those sent
 once. Its verdict is beside that of the fixed design: the shifts that break, the tasks that are
@@ -199,7 +199,9 @@ def costs(how: argparse.Namespace) -> list[dict[str, Any]]:
             row["same_verdicts"] = grades["each sent"] == grades["sent once"] == grades["again"]
             row["conflicts"] = part.conflicts
             rows.append(_told(row))
-    rows += gates(quick, how)
+    three = ("redirect", "merged_tools", "semantic_trap")
+    some = Selection(suite="quick", tasks=3 * how.tasks, shifts=three, placebo=False)
+    rows += gates(make_plan(select(some)), how)
     return rows
 
 
@@ -245,13 +247,11 @@ def gates(plan: Plan, how: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 row[mode]["verdict"] = judge(old, new, Rules(5.0)).verdict
             for mode, exchanges in list(modes(base / "own"))[:2]:
                 name = f"sequential, {mode}"
-                claims = sequential_gate(old, Rules(5.0), "chat:worse", baseline_agent="chat:stub")
+                claims = sequential_gate(old, Rules(5.0), "worse", baseline_agent="stub")
                 row[name], new = played(
                     part, plan, base / name, exchanges, how, after, 2 + points, "worse", claims
                 )
-                row[name]["verdict"] = judge(
-                    old, new, Rules(5.0), baseline_agent="chat:stub"
-                ).verdict
+                row[name]["verdict"] = judge(old, new, Rules(5.0), baseline_agent="stub").verdict
             yield _told(row)
 
 

@@ -1,4 +1,4 @@
-"""Limits that hold at every time: fair bets, exact coverage by counting all paths, and what follows."""
+"""Limits that hold at every time: fair bets, and coverage by counting all paths."""
 
 from __future__ import annotations
 
