@@ -526,6 +526,8 @@ def _why(
     if reason:
         return f"{reason}", row.note or "a mapping that says how (--mapping)"
     ends = [each[task] for each in outcomes.values() for task in tasks if task in each]
+    if not ends or any(one.clean == "passed" and not one.shifted for one in ends):
+        return "the run was stopped or its budget was spent before", "the same command, with more"
     if any(one.clean.startswith("failed") for one in ends):
         return "its tasks fail without the change too", "an agent that passes them today"
     return "its episodes are void", "run it again"

@@ -125,7 +125,7 @@ def compare(
         only_before=len(one) - len(both),
         only_after=len(other) - len(both),
         void=len(every) - len(pairs),
-        notes=version_notes(before, after),
+        notes=[*version_notes(before, after), *_sequential_notes(before, after)],
     )
 
 
@@ -220,6 +220,16 @@ def same_shifts(before: RunFolder, after: RunFolder) -> None:
         raise UsageError(
             f"the scenes are not the same: {'; '.join(changed)}. Run the earlier one again."
         )
+
+
+def _sequential_notes(*runs: RunFolder) -> list[str]:
+    """Which runs left out episodes by what came of others, so that accuracies are of a selection."""
+    return [
+        f"{run.path} stopped where it had decided: which scenes it has depends on what came of "
+        "them. --design fixed plays what is left."
+        for run in runs
+        if run.manifest.sequential
+    ]
 
 
 def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
