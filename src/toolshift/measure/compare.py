@@ -223,7 +223,7 @@ def same_shifts(before: RunFolder, after: RunFolder) -> None:
 
 
 def _sequential_notes(*runs: RunFolder) -> list[str]:
-    """Which runs left out episodes by what came of others, so that accuracies are of a selection."""
+    """Which runs left out episodes by what came of others: their scenes are a selection."""
     return [
         f"{run.path} stopped where it had decided: which scenes it has depends on what came of "
         "them. --design fixed plays what is left."
