@@ -83,8 +83,8 @@ def test_a_baseline_is_whole(toolshift: Run) -> None:
     code, _, said = toolshift(*gate)
     assert code == 2
     assert "--design fixed" in said
-    noted = " ".join(toolshift("compare", "old", "old")[1].split())
-    assert "stopped where it had decided" in noted
+    notes = json.loads(toolshift("compare", "old", "old", "--json")[1])["comparison"]["notes"]
+    assert "stopped where it had decided" in notes[-1]
     assert toolshift(*words, "--design", "fixed")[0] == 0
     assert toolshift(*gate)[0] == 0
 
