@@ -11,13 +11,21 @@ four bytes.
 
 `each sent` is the design as it was: every request is sent. `sent once` shares answers within the
 run; `again` is the same run once more with the answers of the first. `run` is the quick suite,
-`gate` that suite against the run of a baseline, and `change` the clean tasks and one shift without
-a placebo, the design of `toolshift change`.
+`gate` three of its shifts on three times the tasks, against the run of a baseline, and `change` the
+clean tasks and one shift without a placebo, the design of `toolshift change`.
 
-The error rates are of simulated studies (tasks of unequal hardness, three trials, four requests an
-episode, of which the clean and the shifted episode share the first two). False "breaks" are
-`significant` at a true drop of 0, false "holds" `gate_of_5_passes` at 5, and `bias_points` is the
-mean of the estimates less the truth.
+`sequential` is the run that stops when it has decided, with every request sent and with those sent
+once. Its verdict is beside that of the fixed design: the shifts that break, the tasks that are
+lost, or the gate's.
+
+The error rates of the fixed design are of simulated studies (tasks of unequal hardness, three
+trials, four requests an episode, of which the clean and the shifted episode share the first two).
+False "breaks" are `significant` at a true drop of 0, false "holds" `gate_of_5_passes` at 5, and
+`bias_points` is the mean of the estimates less the truth. Those of the sequential design
+(`stopped`) are of studies that are played by `runs.sequential` itself. A `noisy` agent passes each
+episode by its own draw, a `steady` one fails the same tasks clean and shifted, and loses some for
+good; `one kind` has all of the loss in one of four kinds; `list` draws a steady agent's tasks
+without replacement, and the truth is that of the list.
 """
 
 from __future__ import annotations
@@ -42,18 +50,30 @@ from toolshift.agents.catalog import make_agent
 from toolshift.agents.chat import ChatAgent, sendable
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.exchanges import Exchanges
+from toolshift.api import report_of
 from toolshift.core.http import httpx
 from toolshift.core.message import Reply
+from toolshift.core.scene import Applied
 from toolshift.core.tool import JSON
 from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, messages
-from toolshift.measure.gate import Rules, judge
+from toolshift.measure.gate import Rules, judge, sequential_gate
 from toolshift.measure.gating import decide
+from toolshift.measure.sequential import (
+    claim_of,
+    families_by,
+    gate_claims,
+    gate_rule,
+    shift_claims,
+    shift_rule,
+    task_claims,
+)
 from toolshift.measure.statistics import drop_of_means
-from toolshift.runs.cell import build
+from toolshift.runs.cell import Cell, build
 from toolshift.runs.execute import RunSpec, execute
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.sequential import Claims, Course, Outcome, Pair, name_of
 from toolshift.runs.suite import Selection, select
 
 PLANTED = ("oracle", "memorises_names", "ignores_results", "gives_up", "never_refuses")
@@ -132,7 +152,7 @@ class Stub:
 
 def played(
     part: Part, plan: Plan, folder: Path, exchanges: Exchanges, how: argparse.Namespace,
-    fails: float = 0.0, seed: int = 0, model: str = "stub",
+    fails: float = 0.0, seed: int = 0, model: str = "stub", claims: Claims | None = None,
 ) -> tuple[dict[str, Any], RunFolder]:  # fmt: skip
     """One run through the stub: what it took, and its folder."""
     stub = Stub(part, how.latency, fails, seed)
@@ -140,7 +160,7 @@ def played(
     agent._client.close()
     agent._client = httpx.Client(transport=httpx.MockTransport(stub))
     begun = time.perf_counter()
-    execute(RunSpec(plan, [Contestant(agent, "", 8)], folder, exchanges=exchanges))
+    execute(RunSpec(plan, [Contestant(agent, "", 8)], folder, exchanges=exchanges, claims=claims))
     took = {
         "calls": stub.calls,
         "prompt_tokens": stub.tokens,
@@ -170,11 +190,38 @@ def costs(how: argparse.Namespace) -> list[dict[str, Any]]:
                 for mode, exchanges in modes(base):
                     row[mode], run = played(part, plan, base / mode, exchanges, how)
                     grades[mode] = {one.episode: one.grade for one in run.records()}
+                row["verdict"] = verdict_of(run)
+                claims = shift_claims() if command == "run" else task_claims()
+                for mode, exchanges in list(modes(base / "own"))[:2]:
+                    name = f"sequential, {mode}"
+                    row[name], run = played(part, plan, base / name, exchanges, how, claims=claims)
+                    row[name]["verdict"] = verdict_of(run)
             row["same_verdicts"] = grades["each sent"] == grades["sent once"] == grades["again"]
             row["conflicts"] = part.conflicts
             rows.append(_told(row))
-    rows += gates(quick, how)
+    three = ("redirect", "merged_tools", "semantic_trap")
+    some = Selection(suite="quick", tasks=3 * how.tasks, shifts=three, placebo=False)
+    rows += gates(make_plan(select(some)), how)
     return rows
+
+
+def verdict_of(run: RunFolder) -> list[str]:
+    """The shifts that break; without an arm to compare, the tasks that are lost."""
+    agent = report_of(run).agents[0]
+    design = run.manifest.design
+    if run.plan.selection.placebo:
+        return sorted(
+            row.label for row in agent.shifts if row.significant and row.drop.estimate > 0
+        )
+    passed = {bool(one.shifts): set() for one in run.plan.cells}
+    asked = {bool(one.shifts): set() for one in run.plan.cells}
+    for record in run.records():
+        cell = run.cell(record)
+        asked[bool(cell.shifts)].add(cell.lineage)
+        if record.grade.passed:
+            passed[bool(cell.shifts)].add(cell.lineage)
+    assert design is not None
+    return sorted(passed[False] & asked[True] - passed[True])
 
 
 def gates(plan: Plan, how: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -198,6 +245,13 @@ def gates(plan: Plan, how: argparse.Namespace) -> Iterator[dict[str, Any]]:
                     part, plan, base / mode, exchanges, how, after, 2 + points, name
                 )
                 row[mode]["verdict"] = judge(old, new, Rules(5.0)).verdict
+            for mode, exchanges in list(modes(base / "own"))[:2]:
+                name = f"sequential, {mode}"
+                claims = sequential_gate(old, Rules(5.0), "worse", baseline_agent="stub")
+                row[name], new = played(
+                    part, plan, base / name, exchanges, how, after, 2 + points, "worse", claims
+                )
+                row[name]["verdict"] = judge(old, new, Rules(5.0), baseline_agent="stub").verdict
             yield _told(row)
 
 
@@ -254,19 +308,93 @@ def _study(
     return (begun & passes(step, 2)).mean(axis=1), (again & passes(worse, 2)).mean(axis=1)
 
 
+SIMULATED = (  # command, tasks, agent, true change in points
+    *product(("run",), (20, 60), ("noisy", "steady"), (0, -10)),
+    *product(("run",), (200,), ("noisy",), (0, -10)),
+    ("run", 60, "one kind", -10),
+    *product(("run",), (40,), ("list",), (0, -10)),
+    *product(("gate",), (60, 200), ("noisy", "steady"), (-5,)),
+    *product(("gate",), (200,), ("noisy", "steady"), (0,)),
+)
+
+
+def stopped(studies: int) -> list[dict[str, Any]]:
+    """Error rates, and episodes asked, of studies that stop when they have decided."""
+    return [_told(_stopped(*cell, studies)) for cell in SIMULATED]
+
+
+def _stopped(command: str, tasks: int, agent: str, points: int, studies: int) -> dict[str, Any]:
+    rng = np.random.default_rng([tasks, -points, len(agent)])
+    cells = [Cell("poi", f"kind {n % 4}", n // 4, 0, "dev", 200) for n in range(tasks)]
+    shifted = [msgspec.structs.replace(c, shifts=(Applied("redirect", 2),)) for c in cells]
+    margin = 10.0 if command == "run" else 5.0
+    rule = shift_rule(margin) if command == "run" else gate_rule(margin)
+    counts, episodes = {"breaks": 0, "holds": 0, "open": 0}, []
+    for _ in range(studies):
+        clean, after = _outcomes(rng, agent, tasks, points / 100)
+        known = {
+            name_of(c): Outcome(float(x), float(x), 1) for c, x in zip(shifted, after, strict=True)
+        }
+        before = {
+            name_of(c): Outcome(float(x), float(x), 1) for c, x in zip(cells, clean, strict=True)
+        }
+        if command == "run":
+            pairs = [Pair(*pair) for pair in zip(shifted, cells, strict=True)]
+            known |= before
+            claims = shift_claims(margin)
+        else:
+            pairs = [Pair(s, before[name_of(c)]) for s, c in zip(shifted, cells, strict=True)]
+            claims = gate_claims({}, lambda _: {}, margin)
+        families = families_by(pairs, lambda _: "all")
+        seen: dict[str, Outcome] = {}
+        for part in Course(claims, families, known, listed=agent == "list").rounds():
+            seen |= {name_of(c): known[name_of(c)] for c in part}
+        counts[claim_of(families[0], seen, rule, agent == "list").verdict] += 1
+        episodes.append(len(seen))
+    every = tasks * (2 if command == "run" else 1)
+    return {
+        "command": command, "tasks": tasks, "agent": agent, "true_change_points": points,
+        **{name: count / studies for name, count in counts.items()},
+        "episodes_asked": round(float(np.mean(episodes)) / every, 3),
+    }  # fmt: skip
+
+
+def _outcomes(
+    rng: np.random.Generator, agent: str, tasks: int, change: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Passes of each task before and after."""
+    hard = rng.beta(16, 4, tasks)  # 80% on average
+    if agent == "noisy":
+        return rng.random(tasks) < hard, rng.random(tasks) < hard * (0.8 + change) / 0.8
+    clean = rng.random(tasks) < hard
+    if agent == "list":
+        lost = np.zeros(tasks, bool)
+        lost[rng.permutation(np.flatnonzero(clean))[: round(-change * tasks)]] = True
+        return clean, clean & ~lost
+    rate = np.full(tasks, -change / 0.8)
+    if agent == "one kind":
+        rate = np.where(np.arange(tasks) % 4 == 0, 4 * rate, 0.0)
+    return clean, clean & ~(rng.random(tasks) < rate)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--tasks", type=int, default=12)
     parser.add_argument("--latency", type=float, default=0.02, help="seconds of each request")
     parser.add_argument("--studies", type=int, default=1000, help="simulated, of each cell")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--only", choices=("stopped", "simulated", "costs"), help="one part")
     how = parser.parse_args()
-    found = {
-        "simulated": simulated(how.studies),
-        "costs": costs(how),
-        "how": {name: value for name, value in vars(how).items() if name != "json"},
-        "versions": versions(),
+    parts = {
+        "stopped": lambda: stopped(how.studies),
+        "simulated": lambda: simulated(how.studies),
+        "costs": lambda: costs(how),
     }
+    found: dict[str, Any] = {
+        name: make() for name, make in parts.items() if how.only in (None, name)
+    }
+    found["how"] = {name: value for name, value in vars(how).items() if name != "json"}
+    found["versions"] = versions()
     if how.json:
         how.json.write_bytes(msgspec.json.format(JSON.encode(found), indent=1) + b"\n")
 

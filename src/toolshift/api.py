@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args
 
 import msgspec
 
@@ -17,13 +17,16 @@ from toolshift.agents.exchanges import Exchanges
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import UsageError
+from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
+from toolshift.measure.sequential import shift_claims
 from toolshift.report.terminal import as_text
 from toolshift.runs.cell import build
+from toolshift.runs.design import DesignName, read_budget
 from toolshift.runs.execute import (
     Finished,
     RunSpec,
@@ -127,6 +130,8 @@ def evaluate(
     cache: str | Path | None = None,
     fresh: bool = False,
     cache_own: bool = False,
+    design: str = "fixed",
+    budget: str = "",
     **options: Any,
 ) -> Evaluation:
     """Measures what happens to an agent when the world moves.
@@ -171,6 +176,9 @@ def evaluate(
         fresh: no answer of earlier runs in `cache` is used; those of this run take their place.
         cache_own: replies of your own functions are used again too; only for those whose reply
             follows from the messages and tools alone.
+        design: "fixed" plays the whole plan, "sequential" stops each shift when it is decided.
+        budget: "2000calls", "5usd" or "20min", spent where it decides most; the design is
+            sequential then.
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
     Returns:
@@ -209,6 +217,8 @@ def evaluate(
         cache=cache,
         fresh=fresh,
         cache_own=cache_own,
+        design=design,
+        budget=budget,
         **options,
     )
     return run_spec(spec)
@@ -281,6 +291,8 @@ def _asked(
     cache: str | Path | None = None,
     fresh: bool = False,
     cache_own: bool = False,
+    design: str = "fixed",
+    budget: str = "",
     **others: Any,
 ) -> RunSpec:
     """What is to be run; `others` are parts of a selection and settings of agents."""
@@ -298,7 +310,12 @@ def _asked(
     reader = Judge(judge) if judge else None
     folder = None if out is None else whole_path(out)
     how = workers, executor, reader, Exchanges(cache, fresh, cache_own)
-    return RunSpec(select(selection), those, folder, *how)
+    if design not in get_args(DesignName):
+        raise UsageError(unknown("design", design, get_args(DesignName)))
+    if budget:
+        read_budget(budget)
+    claims = shift_claims(budget=budget) if budget or design == "sequential" else None
+    return RunSpec(select(selection), those, folder, *how, claims=claims)
 
 
 def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evaluation:
@@ -309,7 +326,9 @@ def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evalu
 def report_on(run: Finished) -> Evaluation:
     """The report of a run that was executed, which is written into its folder."""
     named = task_ids_of(run.plan.selection.worlds)
-    report = _shown(make_report(run.plan, run.store.records(), run.spec.about, named))
+    report = _shown(
+        make_report(run.plan, run.store.records(), run.spec.about, named, run.spec.design)
+    )
     if isinstance(run.store, RunFolder):
         save_report(run.store, report)
     return report
@@ -324,7 +343,9 @@ def save_report(folder: RunFolder, report: Report) -> None:
 def report_of(folder: RunFolder) -> Evaluation:
     """The report of a stored run, made again from its episodes."""
     about = folder.manifest
-    return _shown(make_report(folder.plan, folder.records(), about.agents, about.task_ids))
+    return _shown(
+        make_report(folder.plan, folder.records(), about.agents, about.task_ids, about.design)
+    )
 
 
 def attempt(

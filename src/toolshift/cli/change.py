@@ -23,6 +23,7 @@ from toolshift.cli.options import (
     Concurrency,
     ModelOptions,
     Reuse,
+    Spending,
     say_unread,
 )
 from toolshift.cli.parameters import argument, option, options_struct
@@ -56,6 +57,7 @@ from toolshift.drift.release_text import (
     untested_in_words,
 )
 from toolshift.drift.sarif import sarif
+from toolshift.measure.sequential import task_claims
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
@@ -118,6 +120,7 @@ class ChangeOptions:
     sarif: Annotated[Path | None, option(help="Write SARIF 2.1.0 to this file.")] = None
     model: ModelOptions
     reuse: Reuse
+    spending: Spending
     out: Annotated[Path | None, option(help="Run folder for --agent; resumes it.")] = None
     workers: AgentWorkers = 1
     concurrency: Concurrency = None
@@ -213,7 +216,9 @@ def _run(
             return with_runs(reading, plan, (), (), why), None
         agents = contestants(list(options.agents), options.concurrency, **options.model.given())
         out = options.out or new_folder("change")
-        spec = RunSpec(plan, agents, out, options.workers, exchanges=exchanges)
+        sequential = options.spending.is_sequential(out, usual=True)
+        claims = task_claims(options.spending.budget) if sequential else None
+        spec = RunSpec(plan, agents, out, options.workers, exchanges=exchanges, claims=claims)
         run_shown(spec, options.out is not None)
         run = RunFolder.read(out)
         names = [agent.name for agent in agents]

@@ -21,6 +21,7 @@ from toolshift.cli.options import (
     JudgeUrl,
     ModelOptions,
     Reuse,
+    Spending,
     Where,
 )
 from toolshift.cli.parameters import argument, given, option, options_struct
@@ -40,6 +41,7 @@ from toolshift.measure.gate import (
     certain_to_fail,
     check_rules,
     judge,
+    sequential_gate,
 )
 from toolshift.measure.nothing_lost import judge_losses
 from toolshift.measure.sealed import (
@@ -59,6 +61,7 @@ from toolshift.report.junit import junit, losses_junit
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import SEALED, RunFolder
+from toolshift.runs.sequential import Claims
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +148,7 @@ class GateOptions:
     ] = None
     model: ModelOptions
     reuse: Reuse
+    spending: Spending
     early: Annotated[
         bool,
         option(
@@ -217,6 +221,7 @@ def _gate_losses(options: GateOptions) -> NoReturn:
     others = {
         "--margin": options.margin, "--by": options.by, "--seal": options.seal,
         "--plan": options.plan, "--early": options.early, "--bundle": options.bundle,
+        "--design sequential": options.spending.is_sequential(),
     }  # fmt: skip
     for name, value in others.items():
         if value:
@@ -320,6 +325,7 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
     later = {
         "--out": options.out, "--junit": options.junit, "--markdown": options.markdown,
         "--bundle": options.bundle, "--early": options.early,
+        "--design sequential": options.spending.is_sequential(),
     }  # fmt: skip
     if early := [name for name, value in later.items() if value]:
         raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the gate itself, later")
@@ -349,11 +355,12 @@ def _candidate(
             or options.judge_url
             or options.early
             or options.reuse.cache
+            or options.spending.given
         ):
             raise UsageError(
-                "--out, --judge, --early, --cache and the options of models are for --agent "
-                "without RUN: a finished run is only read. `toolshift regrade RUN --judge` has a "
-                "judge read it again."
+                "--out, --judge, --early, --cache, --design, --budget and the options of models "
+                "are for --agent without RUN: a finished run is only read. `toolshift regrade RUN "
+                "--judge` has a judge read it again."
             )
         return RunFolder.read(options.run)
     if not options.agent:
@@ -366,7 +373,8 @@ def _candidate(
         raise UsageError(f"{path} is the baseline: name another folder with --out")
     agents, reader = _agents(options)
     how = options.workers, options.executor, reader, exchanges
-    spec = RunSpec(before.plan, agents, path, *how)
+    claims = _claims(before, agents[0].name, terms, path, options)
+    spec = RunSpec(before.plan, agents, path, *how, claims=claims)
     checks = []
     if terms.plan is not None:
         _check_sealed(terms.plan, before, spec.about[0], path)
@@ -383,6 +391,30 @@ def _candidate(
     except _CertainError as certain:
         say(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
     return RunFolder.read(path)
+
+
+def _claims(
+    before: RunFolder,
+    agent: str,
+    terms: _Terms,
+    path: Path,
+    options: GateOptions,
+) -> Claims | None:
+    """What is asked until it decides; None where all scenes are played.
+
+    A baseline from before designs has all its scenes played, as it always had.
+    """
+    whole = terms.plan is not None or options.early or options.nothing_lost
+    usual = not whole and before.manifest.design is not None
+    if not options.spending.is_sequential(path, usual):
+        return None
+    if whole:
+        raise UsageError(
+            "a sealed plan, --early and --nothing-lost play all scenes: leave --design sequential "
+            "and --budget out"
+        )
+    budget = options.spending.budget
+    return sequential_gate(before, terms.rules, agent, terms.baseline, budget)
 
 
 def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:

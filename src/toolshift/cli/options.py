@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
@@ -18,7 +19,9 @@ from toolshift.core.intake import Intake, some_unread
 from toolshift.core.terminal import say
 from toolshift.lm.bases import WHEELS
 from toolshift.lm.device import DEVICE, DEVICES
+from toolshift.runs.design import read_budget
 from toolshift.runs.pool import Executor
+from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection
 
 VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
@@ -238,6 +241,46 @@ class Reuse:
     def exchanges(self) -> Exchanges:
         """The store of a run."""
         return Exchanges(self.cache, self.fresh, self.cache_own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """Which episodes of a plan are played, and what they may cost."""
+
+    design: Annotated[
+        Literal["fixed", "sequential"] | None,
+        option(
+            help="fixed plays the whole plan; sequential stops when it is decided (docs/budget.md)."
+        ),
+    ] = None
+    budget: Annotated[
+        str,
+        option(
+            metavar="2000calls|5usd|20min",
+            help="Spend no more than this, where it decides most, and say what stayed open; the "
+            "design is sequential then.",
+        ),
+    ] = ""
+
+    @property
+    def given(self) -> list[str]:
+        """The options that are given, as they are written."""
+        return [f"--{name}" for name in ("design", "budget") if getattr(self, name)]
+
+    def is_sequential(self, out: Path | str | None = None, usual: bool = False) -> bool:
+        """Whether a run stops when it is decided; one that is in `out` goes on as it was."""
+        if self.budget:
+            read_budget(self.budget)
+            if self.design == "fixed":
+                raise UsageError(
+                    "--budget is for the sequential design; --max-cost limits a fixed one"
+                )
+            return True
+        if self.design is not None:
+            return self.design == "sequential"
+        if usual and isinstance(out, Path) and (out / "manifest.json").exists():
+            return RunFolder.read(out).manifest.sequential
+        return usual
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from toolshift.cli.options import (
     ModelOptions,
     Reuse,
     Selected,
+    Spending,
     Where,
 )
 from toolshift.cli.parameters import PLACE, option, options_struct
@@ -37,12 +38,14 @@ from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, progress, say
 from toolshift.core.text import visible
+from toolshift.measure.sequential import MARGIN, shift_claims
 from toolshift.report.terminal import print_report
 from toolshift.runs import spans
 from toolshift.runs.estimate import estimate_run
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.location import is_address, placed
 from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.sequential import Claims
 from toolshift.runs.suite import given_tasks, select
 
 
@@ -60,6 +63,7 @@ class RunOptions:
         estimate: say what the run would cost, and run nothing.
         details: print all measures and intervals below the first screen.
         only_distinguishable: print only what is significant.
+        holds_within: points that a shift may cost and still hold; None for the usual margin.
         judge: a model that reads endings in prose; "" for the shipped reading.
         otel: emit OpenTelemetry spans, as the `OTEL_*` variables say.
     """
@@ -86,6 +90,15 @@ class RunOptions:
     selection: Selected
     model: ModelOptions
     reuse: Reuse
+    spending: Spending
+    holds_within: Annotated[
+        float | None,
+        option(
+            metavar="POINTS",
+            show_default=f"{MARGIN:g}",
+            help="sequential: a shift holds where it costs less than so many points.",
+        ),
+    ] = None
     out: Annotated[
         Path | str | None,
         option(
@@ -143,9 +156,10 @@ def run(options: RunOptions) -> None:
     agents = contestants(list(specs), options.concurrency, **options.model.given())
     judge = judge_of(options.judge, options.judge_url)
     exchanges = options.reuse.exchanges()
+    claims = _claims(options)
     with placed(options.out or new_folder(chosen.suite)) as place:
         how = options.workers, options.executor, judge, exchanges
-        spec = RunSpec(chosen, agents, place.path, *how)
+        spec = RunSpec(chosen, agents, place.path, *how, claims=claims)
         report = run_shown(spec, options.out is not None, lambda *_: place.stream(), place.shown)
     if options.as_json:
         print_json(with_requests(report, exchanges))
@@ -163,6 +177,18 @@ def run(options: RunOptions) -> None:
         say_requests(exchanges)
     if code := _say_faults(report, place.shown):
         sys.exit(code)
+
+
+def _claims(options: RunOptions) -> Claims | None:
+    """What a sequential run decides; None for a fixed one."""
+    margin = options.holds_within
+    if not options.spending.is_sequential():
+        if margin is not None:
+            raise UsageError("--holds-within is for --design sequential, or a --budget")
+        return None
+    if margin is not None and not 0 < margin < 100:
+        raise UsageError(f"--holds-within is in points, above 0 and under 100: {margin:g}")
+    return shift_claims(margin or MARGIN, options.spending.budget)
 
 
 def _say_faults(report: Evaluation, out: str) -> int:

@@ -124,7 +124,8 @@ class Reading(msgspec.Struct, frozen=True):
         outcomes: by agent and task, for all tasks that were run.
         left_out: by task, why it cannot be carried over to the new tools.
         unread: what could not be read of the inputs.
-        measured: whether an episode with the change has a verdict.
+        measured: whether an episode says something of the change: one with it that has a verdict,
+            or one without it that fails.
     """
 
     old: str
@@ -484,8 +485,9 @@ def with_runs(
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
     measured = any(
         o.shifted.startswith(("passed", "failed", "refused"))
+        or (o.clean.startswith("failed") and not o.shifted and task not in left)  # not asked again
         for each in outcomes.values()
-        for o in each.values()
+        for task, o in each.items()
     )
     return msgspec.structs.replace(
         reading, rows=rows, outcomes=outcomes, left_out=left, measured=measured
@@ -631,6 +633,8 @@ def _why(
     if not outcomes:
         return "no agent is given", "--agent mymodule:my_agent"
     ends = [each[task] for each in outcomes.values() for task in tasks if task in each]
+    if not ends or any(one.clean == "passed" and not one.shifted for one in ends):
+        return "the run was stopped or its budget was spent before", "the same command, with more"
     if any(one.clean.startswith("failed") for one in ends):
         return "its tasks fail without the change too", "an agent that passes them today"
     return "its episodes are void", "run it again"

@@ -21,7 +21,7 @@ from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell
 from toolshift.runs.decisions import judged
 from toolshift.runs.own import NotStored
-from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
+from toolshift.runs.run_folder import REPORT_FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 
@@ -69,7 +69,7 @@ class Comparison(msgspec.Struct, frozen=True):
     only_after: int
     void: int
     notes: list[str]
-    format: int = FORMAT
+    format: int = REPORT_FORMAT
 
 
 class Regraded(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def compare(
         only_before=len(one) - len(both),
         only_after=len(other) - len(both),
         void=len(every) - len(pairs),
-        notes=version_notes(before, after),
+        notes=[*version_notes(before, after), *_sequential_notes(before, after)],
     )
 
 
@@ -220,6 +220,16 @@ def same_shifts(before: RunFolder, after: RunFolder) -> None:
         raise UsageError(
             f"the scenes are not the same: {'; '.join(changed)}. Run the earlier one again."
         )
+
+
+def _sequential_notes(*runs: RunFolder) -> list[str]:
+    """Which runs left out episodes by what came of others: their scenes are a selection."""
+    return [
+        f"{run.path} stopped where it had decided: which scenes it has depends on what came of "
+        "them. --design fixed plays what is left."
+        for run in runs
+        if run.manifest.sequential
+    ]
 
 
 def version_notes(before: RunFolder, after: RunFolder) -> list[str]:

@@ -15,6 +15,7 @@ from toolshift.core.command_line import command
 from toolshift.episode.grade import UNCLEAR
 from toolshift.measure.metrics import ALPHA, Measures
 from toolshift.measure.power import POWER
+from toolshift.measure.sequential import Claim, in_words
 from toolshift.measure.statistics import Interval
 
 FLOOR, CEILING = 0.1, 0.95
@@ -90,6 +91,19 @@ def diagnose(
     return sentences
 
 
+def diagnose_claims(
+    clean: Measures,
+    tiers: Sequence[Measures],
+    claims: Sequence[Claim],
+    weak: Sequence[Weakness],
+    broken: str = "",
+) -> list[str]:
+    """The sentences of a sequential run: what was decided, and what stayed open."""
+    sentences = [_clean(clean), *([broken] if broken else []), *in_words(claims)]
+    void = sum(row.void for row in (clean, *tiers))
+    return sentences + _cause(weak, void)
+
+
 def broke_down(crashes: Crashes, episodes: int) -> str:
     """How often an agent's own code ended an episode, of so many, and why."""
     reason = " ".join(crashes.said.split())
@@ -137,6 +151,8 @@ def doubt(row: Measures) -> str:
 
     Of few tasks a loss is a fact that chance does not explain away, so "" is said of it.
     """
+    if isnan(row.p_value):
+        return "not decided"
     if row.p_value >= ALPHA and row.clean.n <= MAX_TASKS:
         return ""
     if row.p_value >= ALPHA:

@@ -20,9 +20,20 @@ from toolshift.core.names import unknown
 from toolshift.measure.compare import by_cell, find_agent, same_shifts, version_notes
 from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
 from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
+from toolshift.measure.sequential import (
+    Claim,
+    Ended,
+    claim_of,
+    families_by,
+    gate_claims,
+    gate_rule,
+)
 from toolshift.measure.statistics import Interval, task_means
 from toolshift.runs.cell import Cell
+from toolshift.runs.design import Design
+from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.sequential import UNKNOWN, Claims, Pair, outcome_of
 
 if TYPE_CHECKING:
     from toolshift.measure.exact import Floats
@@ -160,15 +171,20 @@ def judge(
     planned = {cell.id for cell in candidate.plan.cells}
     every = paired(baseline, candidate, first, second)
     scenes = [scene for scene in every if scene.cell.id in planned]
+    _check_whole(baseline, every)
     if not scenes:
         raise UsageError(
             f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
     itself = first == second and baseline.path.resolve() == candidate.path.resolve()
-    families = _families(every, planned, rules)
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
-    shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
+    design = candidate.manifest.design
+    if design is not None and design.sequential:
+        families, shifts = _claimed(scenes, shifted, rules, design, second in design.listed)
+    else:
+        families = _families(every, planned, rules)
+        shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
     verdict = _together(families)
     return Gate(
         verdict=verdict,
@@ -182,6 +198,134 @@ def judge(
         shifts=shifts,
         notes=_notes(baseline, candidate, len(every) - len(scenes), families, itself),
     )
+
+
+def sequential_gate(
+    baseline: RunFolder, rules: Rules, candidate: str, baseline_agent: str = "", budget: str = ""
+) -> Claims:
+    """What a candidate is asked until it decides: the baseline's scenes, family by family.
+
+    Args:
+        baseline: all of whose scenes were played.
+        rules: of the gate.
+        candidate: the name of the agent.
+        baseline_agent: the name of the one it is compared with; "" for that of the same name.
+        budget: as `read_budget` takes it.
+
+    Returns:
+        The claims of the gate.
+
+    Raises:
+        UsageError: where the baseline left out scenes.
+    """
+    check_rules(rules)
+    names = [str(agent["name"]) for agent in baseline.manifest.agents]
+    before = by_cell(
+        baseline, find_agent(baseline, baseline_agent or (candidate if candidate in names else ""))
+    )
+    _check_whole(baseline, [PairedScene(c, before.get(c.id), None) for c in baseline.plan.cells])
+
+    def groups(plan: Plan) -> dict[str, list[Cell]]:
+        grouped = _grouped([PairedScene(c, None, None) for c in plan.cells], GROUPINGS[rules.by])
+        return {label: [scene.cell for scene in rows] for label, rows in grouped.items()}
+
+    known = {name: outcome_of(record) for name, record in before.items()}
+    return gate_claims(known, groups, rules.margin, budget)
+
+
+def _check_whole(baseline: RunFolder, every: Iterable[PairedScene]) -> None:
+    """Checks that a baseline is no selection of scenes that its own results have made."""
+    if baseline.manifest.sequential and any(scene.before is None for scene in every):
+        raise UsageError(
+            f"{baseline.path} stopped when it had decided, so it is no baseline: which scenes it "
+            "has depends on what came of them. Run its command again with --design fixed and "
+            "--out, which plays what is left"
+        )
+
+
+def _claimed(
+    scenes: list[PairedScene],
+    shifted: list[PairedScene],
+    rules: Rules,
+    design: Design,
+    listed: bool,
+) -> tuple[list[Family], list[Family]]:
+    """The families and the shifts of a run that stopped when it had decided."""
+    groups = _grouped(scenes, GROUPINGS[rules.by])
+    rest = {} if rules.by == "shift" else _groups(shifted, shift_of)
+    claims = {label: _claim(label, rows, rules, listed) for label, rows in groups.items()}
+    failed = any(claim.verdict == "breaks" for claim in claims.values())
+    unfinished = not failed and not design.budget
+    families = [
+        _of_claim(claims[label], rows, rules, True, unfinished) for label, rows in groups.items()
+    ]
+    shifts = [
+        _of_claim(_claim(label, rows, rules, listed), rows, rules, False, False)
+        for label, rows in rest.items()
+    ]
+    return families, shifts
+
+
+def _claim(label: str, scenes: list[PairedScene], rules: Rules, listed: bool) -> Claim:
+    before = {s.cell.id: outcome_of(s.before) for s in scenes if s.before is not None}
+    known = {s.cell.id: outcome_of(s.after) for s in scenes if s.after is not None}
+    pairs = [Pair(s.cell, before.get(s.cell.id, UNKNOWN)) for s in scenes]
+    (family,) = families_by(pairs, lambda _: label)
+    return claim_of(family, known, gate_rule(rules.margin), listed)
+
+
+def _of_claim(
+    claim: Claim, scenes: list[PairedScene], rules: Rules, gated: bool, unfinished: bool
+) -> Family:
+    """A family as it was claimed; where its run is `unfinished`, it was not measured."""
+    scored = [scene for scene in scenes if scene.scored]
+    asked = sum(scene.after is not None for scene in scenes)
+    void = asked - len(scored)
+    first, second = _task_means(scored)
+    lost = [s.after.episode for s in scored if s.after and _passed(s.before) > _passed(s.after)]
+    margin = f"{rules.margin:g}"
+    verdict: Verdict = _CLAIMED[claim.verdict]
+    seen = f"{in_points(claim.change)} points after {claim.tasks} of {claim.planned} tasks"
+    sentence = {
+        "pass": f"pass: {seen}, so {margin} less can be ruled out",
+        "fail": f"fail: {seen}, so it is worse by more than {margin}",
+    }.get(verdict, f"inconclusive: {seen}, and {margin} less is possible: {_ENDED[claim.ended]}")
+    if unfinished and claim.ended == "stopped":
+        verdict = "error"
+        sentence = f"error: {seen}, and the run is unfinished: go on with it"
+    elif verdict != "fail" and 100 * void > rules.max_void * asked:
+        verdict = "error"
+        sentence = (
+            f"error: {void} of the {asked} scenes that were asked are void, more than "
+            f"{rules.max_void:g}%: mend what failed and run it again"
+        )
+    return Family(
+        label=claim.label,
+        gated=gated,
+        verdict=verdict,
+        sentence=sentence,
+        scenes=len(scenes),
+        scored=len(scored),
+        tasks=claim.tasks,
+        baseline=float(first.mean()) if first.size else nan,
+        candidate=float(second.mean()) if second.size else nan,
+        change=claim.change,
+        worst=None,
+        lost=len(lost),
+        gained=sum(_passed(s.before) < _passed(s.after) for s in scored),
+        more_tasks=None,
+        examples=lost[:5],
+    )
+
+
+_CLAIMED: dict[str, Verdict] = {"breaks": "fail", "holds": "pass", "open": "inconclusive"}
+_ENDED: dict[Ended, str] = {
+    "decided": "",
+    "out of reach": "the tasks that are left would hardly decide; take a larger baseline",
+    "asked": "all tasks were asked; take a larger baseline",
+    "stopped": "no more was asked, since another family has failed, the budget is spent or the "
+    "run was stopped",
+}
 
 
 def certain_to_fail(
@@ -448,6 +592,13 @@ def _notes(
         notes.append(
             f"{left_out} scenes of {baseline.path} are not in the plan of {candidate.path} and "
             "were not gated."
+        )
+    if candidate.manifest.sequential:
+        asked = sum(1 for _ in candidate.records())
+        notes.append(
+            f"Sequential design: {asked} of {len(candidate.plan.cells)} scenes were asked. The "
+            "limits hold whenever it stopped; what the baseline failed was not asked unless it "
+            "mattered."
         )
     low = [family.label for family in families if family.baseline < LOW]
     if low:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import msgspec
@@ -13,7 +13,14 @@ import numpy as np
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
-from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
+from toolshift.measure.diagnosis import (
+    Crashes,
+    Weakness,
+    broke_down,
+    diagnose,
+    diagnose_claims,
+    weaknesses,
+)
 from toolshift.measure.grid import Grid, make_grid, task_names
 from toolshift.measure.metrics import (
     NOTHING,
@@ -28,12 +35,15 @@ from toolshift.measure.metrics import (
     tier_of,
     world_of,
 )
-from toolshift.measure.scored import ENDS, Episodes, Rows, Scenes, Scored
+from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scenes, Scored
+from toolshift.measure.sequential import Claim, is_finished, shift_claims_of
 from toolshift.measure.statistics import Interval
 from toolshift.reading.prose import FAILED
 from toolshift.runs.cell import Cell
+from toolshift.runs.design import Design
 from toolshift.runs.plan import Plan
-from toolshift.runs.run_folder import FORMAT, Record
+from toolshift.runs.run_folder import REPORT_FORMAT, Record
+from toolshift.runs.sequential import Outcome, outcome_of
 from toolshift.shifts.registry import find_shift
 
 LOOK_ALIKE = "look-alikes"
@@ -81,6 +91,7 @@ class AgentReport(msgspec.Struct, frozen=True):
         judged: what a judge read of its prose; None where none was asked.
         unread: its replies that look like a tool call that was not read; None where there is none.
         grid: what became of each task under each change; None where the tasks are many.
+        claims: what a sequential run decided of each shift; None where all episodes were played.
     """
 
     name: str
@@ -109,6 +120,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     judged: Judged | None = None
     unread: UnreadCalls | None = None
     grid: Grid | None = None
+    claims: list[Claim] | None = None
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -156,7 +168,7 @@ class Report(msgspec.Struct, frozen=True):
     agents: list[AgentReport]
     skipped: list[Skipped]
     broken: list[BrokenShift] = []
-    format: int = FORMAT
+    format: int = REPORT_FORMAT
 
     def agent(self, name: str = "") -> AgentReport:
         """What was found out about an agent; the first one where no name is given.
@@ -226,8 +238,11 @@ def make_report(
     records: Iterable[Record],
     agents: Sequence[dict[str, Any]],
     task_ids: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    design: Design | None = None,
 ) -> Report:
-    """Measures a run; `task_ids` is what users call their tasks, as in its manifest."""
+    """Measures a run; `task_ids` and `design` are as in its manifest."""
+    sequential = design if design is not None and design.sequential else None
+    known: dict[str, dict[str, Outcome]] = defaultdict(dict)
     scenes = Scenes(plan.cells)
     places = {cell.id: place for place, cell in enumerate(scenes.cells)}
     episodes: dict[str, Episodes] = defaultdict(lambda: Episodes(scenes))
@@ -235,9 +250,17 @@ def make_report(
         place = places.get(record.cell)
         if place is not None:
             episodes[record.agent].add(place, Scored.of(record, scenes.cells[place]))
+            if sequential:
+                known[record.agent][record.cell] = outcome_of(record)
     tasks = task_names(plan, task_ids or {})
     reports = [
-        _about(about, episodes[name], len(places), make_grid(plan, tasks, episodes[name]))
+        _about(
+            about,
+            episodes[name],
+            len(places),
+            make_grid(plan, tasks, episodes[name]),
+            shift_claims_of(plan, known[name], sequential, name) if sequential else None,
+        )
         for about in agents
         if (name := str(about["name"])) in episodes
     ]
@@ -258,14 +281,28 @@ def make_report(
 
 
 def _about(
-    about: dict[str, Any], episodes: Episodes, planned: int, grid: Grid | None
+    about: dict[str, Any],
+    episodes: Episodes,
+    planned: int,
+    grid: Grid | None,
+    claims: list[Claim] | None,
 ) -> AgentReport:
     arms = Arms(episodes)
     rows = arms.rows
     clean = arms.measure("clean", arms.clean)
     placebo = arms.measure_placebo()
-    tiers = arms.table(tier_of, "holm", TIER_ORDER, detectable=True)
     shifts = arms.table(shift_of, "bh")
+
+    def table(key: Key, family: str, **more: Any) -> list[Measures]:
+        """A table; of a sequential run with nothing that only a whole one could say."""
+        made = arms.table(key, family, **more)
+        return made if claims is None else [_as_claimed(row, {}) for row in made]
+
+    tiers = table(tier_of, "holm", order=TIER_ORDER, detectable=claims is None)
+    if claims is not None:
+        by_label = {claim.label: claim for claim in claims}
+        shifts = [_as_claimed(row, by_label) for row in shifts]
+        placebo = placebo and _as_claimed(placebo, by_label)
     everything = arms.measure("all arms", rows)
     weak = weaknesses(everything, [clean, *tiers])
     crashed = _crashed(rows, episodes.broke)
@@ -274,20 +311,22 @@ def _about(
     return AgentReport(
         name=str(about["name"]),
         decoding="constrained" if about.get("decoding") == "constrained" else "",
-        complete=len(rows) == planned,
+        complete=len(rows) == planned or (claims is not None and is_finished(claims)),
         everything=everything,
         clean=clean,
         placebo=placebo,
         tiers=tiers,
-        dimensions=arms.table(dimension_of, "holm"),
-        cells=arms.table(cell_of, "holm"),
+        dimensions=table(dimension_of, "holm"),
+        cells=table(cell_of, "holm"),
         shifts=shifts,
-        severities=arms.table(stack_of, "bh"),
-        kinds=arms.table(kind_of, "bh"),
-        worlds=arms.table(world_of, "bh"),
+        severities=table(stack_of, "bh"),
+        kinds=table(kind_of, "bh"),
+        worlds=table(world_of, "bh"),
         look_alikes=None if alike is None else arms.measure(LOOK_ALIKE, alike),
         weaknesses=weak,
-        diagnosis=diagnose(clean, placebo, tiers, shifts, weak, broken),
+        diagnosis=diagnose(clean, placebo, tiers, shifts, weak, broken)
+        if claims is None
+        else diagnose_claims(clean, tiers, claims, weak, broken),
         noise_floor=placebo.drop if placebo else NOTHING,
         infrastructure=int(np.count_nonzero(rows["end"] == ENDS["infrastructure"])),
         misunderstood=everything.misunderstood,
@@ -298,6 +337,21 @@ def _about(
         judged=_judged(episodes.judges),
         unread=_unread(rows, episodes.unread),
         grid=grid,
+        claims=claims,
+    )
+
+
+def _as_claimed(row: Measures, claims: Mapping[str, Claim]) -> Measures:
+    """A row of a sequential run: its drop as claimed, and no statistics of a whole run."""
+    claim = claims.get(row.label)
+    return msgspec.structs.replace(
+        row,
+        drop=claim.drop if claim else NOTHING,
+        drop_all=NOTHING,
+        drop_met=NOTHING,
+        p_value=nan,
+        beyond_placebo=None,
+        significant=claim is not None and claim.verdict == "breaks",
     )
 
 

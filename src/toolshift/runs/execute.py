@@ -9,7 +9,7 @@ scripted they play the scenes while the plan is made (`runs.prefetch`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +17,8 @@ from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
+
+import msgspec
 
 from toolshift.agents.catalog import describe
 from toolshift.agents.contestant import Contestant
@@ -29,15 +31,18 @@ from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.contract import Agent, BatchAgent, Hiding, OutsideAgent, ScriptedAgent
+from toolshift.runs.design import FIXED, Design
 from toolshift.runs.location import check_local
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
 from toolshift.runs.prefetch import Prefetch
 from toolshift.runs.provenance import manifest, own_version
-from toolshift.runs.run_folder import VERDICTS, InMemoryStore, RunFolder
+from toolshift.runs.run_folder import VERDICTS, InMemoryStore, Record, RunFolder
+from toolshift.runs.sequential import Claims, Course, Outcome, outcome_of
 from toolshift.runs.spans import emitter, flush
-from toolshift.runs.study import Store, episode_id, run_cells
+from toolshift.runs.study import Store, Watch, episode_id, run_cells
 from toolshift.runs.suite import ResolvedSelection
+from toolshift.worlds.registry import find_world
 
 MAX_WORKERS = 2**16
 
@@ -63,6 +68,7 @@ class RunSpec:
         executor: where these are: "process" for this machine, "ray" for a cluster.
         judge: reads endings in prose; the shipped reading where None.
         exchanges: where answers of models are stored, so that no request is sent twice.
+        claims: what is to be decided, for the sequential design; None plays the whole plan.
 
     Raises:
         UsageError: where the folder is none, or an agent cannot run where it is asked to.
@@ -75,6 +81,7 @@ class RunSpec:
     executor: Executor = "process"
     judge: Judge | None = None
     exchanges: Exchanges = field(default_factory=Exchanges)
+    claims: Claims | None = None
     about: list[dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,6 +112,17 @@ class RunSpec:
             made["agents"] = _with_stored_replies(agents, made["about"])
         for name, value in made.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def design(self) -> Design:
+        """Which episodes are played, as the manifest has it."""
+        if self.claims is None:
+            return FIXED
+        listed = all(find_world(world).counts for world in self.selection.worlds)
+        same_again = [c.name for c in self.agents if isinstance(c.agent, ScriptedAgent)]
+        return msgspec.structs.replace(
+            self.claims.design, listed=tuple(same_again) if listed else ()
+        )
 
     @property
     def selection(self) -> ResolvedSelection:
@@ -159,8 +177,10 @@ def planning(
     if isinstance(spec.what, Plan):
         yield spec.what, None
         return
-    if spec.judge is not None or not Prefetch.fits(
-        spec.agents, spec.workers, spec.folder, spec.executor
+    if (
+        spec.judge is not None
+        or spec.claims is not None
+        or not Prefetch.fits(spec.agents, spec.workers, spec.folder, spec.executor)
     ):
         yield make_plan(spec.what, watch), None
         return
@@ -214,7 +234,10 @@ def play_plan(
     try:
         watch(done, len(order))
         with lent(spec.exchanges, _of(spec.agents)):
-            run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
+            if spec.claims is None:
+                run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
+            else:
+                _play_until_decided(spec, spec.claims, plan, store, count)
         if isinstance(store, RunFolder):
             store.settle(order)
     except BudgetSpent:  # to be resumed with more money
@@ -228,6 +251,33 @@ def play_plan(
             store.close()
         flush()
     return Finished(spec, plan, store)
+
+
+def _play_until_decided(
+    spec: RunSpec, claims: Claims, plan: Plan, store: Store, count: Watch
+) -> None:
+    """Plays round by round; what is stored already is read in its place, and not played again."""
+    known: dict[str, dict[str, Outcome]] = {contestant.name: {} for contestant in spec.agents}
+
+    def note(records: Iterable[Record], _seconds: object = None) -> None:
+        for record in records:
+            known[record.agent][record.cell] = outcome_of(record)
+
+    def tell(records: Sequence[Record], seconds: Sequence[float], first: Any = store.told) -> None:
+        note(records)
+        if first is not None:
+            first(records, seconds)
+
+    note(store.records())
+    store.told = tell
+    families = claims.families(plan)
+    for contestant in spec.agents:
+        mine = known[contestant.name]
+        listed = contestant.name in spec.design.listed
+        course = Course(claims, families, mine, listed, 1 / len(spec.agents))
+        for part in course.rounds():
+            begun = bool(mine)
+            run_cells(part, [contestant], store, spec.workers, count, spec.executor, not begun)
 
 
 def _of(agents: Sequence[Contestant]) -> list[object]:
@@ -259,7 +309,7 @@ def _store(spec: RunSpec, plan: Plan) -> Store:
     """Where the episodes go: the run folder, begun or resumed, or memory."""
     if spec.folder is None:
         return InMemoryStore()
-    folder = RunFolder.start(spec.folder, manifest(plan, spec.about), plan)
+    folder = RunFolder.start(spec.folder, manifest(plan, spec.about, spec.design), plan)
     _take_up_spending(spec.agents, folder)
     for contestant in spec.agents:  # no agent that can be kept from it looks into the folder
         if isinstance(contestant.agent, Hiding):

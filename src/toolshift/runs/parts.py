@@ -51,6 +51,12 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
     """Joins runs that are parts of one run."""
     parts = sorted(folders, key=lambda folder: folder.manifest.selection.seeds)
     first = parts[0]
+    for part in parts if len(parts) > 1 else ():
+        if part.manifest.sequential:
+            raise UsageError(
+                f"{part.path} stopped when it had decided by itself, so it is no part of another "
+                "run: go on with it under --design fixed first"
+            )
     for part in parts[1:]:
         if differs := _difference(first.manifest, part.manifest):
             raise UsageError(f"{first.path} and {part.path} are no parts of one run: {differs}")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from toolshift.runs.design import FIXED, Design
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import FORMAT, Manifest
 from toolshift.runs.used_plugins import used_plugins
@@ -18,7 +19,7 @@ from toolshift.worlds.registry import find_world
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
 
 
-def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
+def manifest(plan: Plan, agents: list[dict[str, Any]], design: Design = FIXED) -> Manifest:
     """The manifest of a run of a plan by agents, as `agents.catalog.describe` has them."""
     return Manifest(
         format=FORMAT,
@@ -34,6 +35,7 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         plugins=used_plugins(plan.versions, plan.selection.worlds),
         task_ids=task_ids_of(plan.selection.worlds),
+        design=design,
     )
 
 

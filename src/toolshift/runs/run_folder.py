@@ -56,6 +56,7 @@ from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.runs import own
 from toolshift.runs.cell import Cell, Stack
+from toolshift.runs.design import FIXED, Design
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.suite import SUITES, ResolvedSelection
 from toolshift.runs.used_plugins import check_plugins, check_shifts
@@ -64,9 +65,12 @@ from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents, know_versions
 
 FORMAT = 3
-"""Format 1 had other names for two causes; `Grade` reads them under their current names. Format 2
-had no `invented_tool` and `invented_value`: which other causes these were only the traces tell, so
-such a run keeps its causes until `toolshift regrade RUN --write`."""
+"""Format 1 had other names for two causes; `Grade` reads them under their current names. Before
+format 3 the manifest named no design and all episodes were played, and there was no `invented_tool`
+and `invented_value`: which other causes these were only the traces tell, so such a run keeps its
+causes until `toolshift regrade RUN --write`."""
+REPORT_FORMAT = 2
+"""Of the names in reports and comparisons."""
 VERDICTS = "judge.jsonl"
 DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"
@@ -133,6 +137,7 @@ class Manifest(msgspec.Struct, frozen=True):
         plugins: the files and modules of the user's own that its shifts and worlds come from.
         graded: the version that has graded it again; "" where its first verdicts stand.
         task_ids: for worlds of the user's own, by world and kind, what the file calls its tasks.
+        design: which episodes of the plan are played; None in a run from before designs.
     """
 
     format: int
@@ -149,6 +154,12 @@ class Manifest(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...] = ()
     graded: str = ""
     task_ids: dict[str, dict[str, list[str]]] = {}
+    design: Design | None = None
+
+    @property
+    def sequential(self) -> bool:
+        """Whether the run leaves out episodes that would not decide anything."""
+        return self.design is not None and self.design.sequential
 
     @property
     def graded_by(self) -> str:
@@ -182,6 +193,7 @@ class RunFolder:
             if (path / "manifest.json").exists():
                 folder = cls.read(path)
                 _same(folder, manifest)
+                folder._go_on_as(manifest.design)
                 if not stored(path / own.FILE).exists():  # an older version has made it
                     folder._keep_own()
             else:
@@ -358,6 +370,15 @@ class RunFolder:
         content = msgspec.json.format(JSON.encode(raw), indent=2)
         self.write("manifest.json", content + b"\n")
         return RunFolder.read(self.path)
+
+    def _go_on_as(self, design: Design | None) -> None:
+        """Notes another budget in the manifest, or that all episodes are played from now on."""
+        if design == (self.manifest.design or FIXED):
+            return
+        raw = msgspec.json.decode(read_bytes(self.path / "manifest.json"))
+        raw |= {"format": FORMAT, "design": design}
+        self.write("manifest.json", msgspec.json.format(JSON.encode(raw), indent=2) + b"\n")
+        self.manifest = msgspec.structs.replace(self.manifest, design=design)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -595,6 +616,18 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
             f"({_difference(old.agents, new.agents)}): resume it with the same ones, or name "
             "another folder"
         )
+    was, now = old.design or FIXED, new.design or FIXED
+    same = msgspec.structs.replace(was, budget="") == msgspec.structs.replace(now, budget="")
+    if now.sequential and not same:
+        raise UsageError(
+            f"{folder.path} holds a run of the {was.name} design{_terms(was)}, and this one is "
+            f"{now.name}{_terms(now)}: resume it as it was, go on with --design fixed, which "
+            "plays all that is left, or name another folder"
+        )
+
+
+def _terms(design: Design) -> str:
+    return f" (margin {design.margin:g})" if design.margin else ""
 
 
 def _difference(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:

@@ -63,10 +63,11 @@ def run_cells(
     workers: int = 1,
     watch: Watch = lambda episodes: None,
     executor: Executor = "process",
+    first: bool = True,
 ) -> None:
-    """Runs every episode that the store does not hold yet."""
+    """Runs every episode that the store does not hold yet; `first` where these begin the run."""
     with noting_interrupts(), keeping_folder():
-        _run_cells(cells, contestants, store, workers, watch, executor)
+        _run_cells(cells, contestants, store, workers, watch, executor, first)
 
 
 def _run_cells(
@@ -76,6 +77,7 @@ def _run_cells(
     workers: int,
     watch: Watch,
     executor: Executor,
+    first: bool,
 ) -> None:
     scripted = [c for c in contestants if isinstance(c.agent, ScriptedAgent)]
     for done in _scripted(cells, scripted, store.done, workers, executor):
@@ -85,7 +87,8 @@ def _run_cells(
         if contestant in scripted:
             continue
         left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
-        for record, seconds in _answering(contestant, left, fresh=len(left) == len(cells)):
+        fresh = first and len(left) == len(cells)
+        for record, seconds in _answering(contestant, left, fresh, alone=first):
             store.add([record], [seconds])
             watch(1)
 
@@ -248,26 +251,29 @@ def _first_turn(agent: Any, fault: BaseException) -> str:
     )
 
 
-def _answering(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
+def _answering(
+    contestant: Contestant, cells: list[Cell], fresh: bool, alone: bool
+) -> Iterator[Done]:
     agent = contestant.agent
     assert isinstance(agent, Agent | OutsideAgent)
     if isinstance(agent, BatchAgent):
         return _lockstep(contestant, cells, fresh)
-    return _threads(contestant, cells, fresh)
+    return _threads(contestant, cells, fresh, alone)
 
 
-def _threads(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
-    """The first episode alone, as it shows whether the agent works; then many at once."""
+def _threads(contestant: Contestant, cells: list[Cell], fresh: bool, alone: bool) -> Iterator[Done]:
+    """The first episode `alone`, as it shows whether the agent works; then many at once."""
     concurrency = contestant.concurrency
-    if cells:
+    begun = int(alone and bool(cells))
+    if begun:
         yield _conversation(contestant, cells[0], pilot=fresh).run()
     if concurrency == 1:
-        yield from (_conversation(contestant, cell).run() for cell in cells[1:])
+        yield from (_conversation(contestant, cell).run() for cell in cells[begun:])
         return
     todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
-    for cell in cells[1:]:
+    for cell in cells[begun:]:
         todo.put(cell)
 
     def work() -> None:
@@ -284,7 +290,7 @@ def _threads(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator
     threads = [threading.Thread(target=work, daemon=True) for _ in range(concurrency)]
     for thread in threads:
         thread.start()
-    yield from _collect(ended, len(cells) - 1, stop, threads)
+    yield from _collect(ended, len(cells) - begun, stop, threads)
 
 
 def _collect(

@@ -25,6 +25,7 @@ from toolshift.core.text import visible
 from toolshift.measure.diagnosis import broke_down, drop_of, is_loss, opened, smallest_loss, words
 from toolshift.measure.grid import CLEAN, Grid, GridRow, Spot
 from toolshift.measure.report import AgentReport, Report
+from toolshift.measure.sequential import in_words
 from toolshift.report.html import summary as story
 from toolshift.report.tables import change, rate, row_of
 from toolshift.report.words import marks_of, unread_in_words
@@ -58,7 +59,8 @@ def sentence(agent: AgentReport, name: str = "") -> str:
         return story.headline(agent, name)
     grid = agent.grid
     who = f"{name} solves" if name else "Solves"
-    clean = grid.clean.spots
+    asked = [spot for spot in grid.clean.spots if spot.scored or spot.void]
+    clean = grid.clean.spots if agent.claims is None else asked
     scored = [spot for spot in clean if spot.scored]
     if not scored:
         return story.headline(agent, name)
@@ -161,6 +163,9 @@ def how_sure(report: Report, agents: Sequence[AgentReport]) -> list[str]:
                 )
             if parts:
                 lines.append(f"{who}{'; '.join(parts)}.")
+    for agent in agents:
+        who = f"{agent.name}: " if len(agents) > 1 else ""
+        lines += [f"{who}{line}" for line in in_words(agent.claims or ())]
     lines += [
         f"{a.name}: not every planned episode has been run." for a in agents if not a.complete
     ]

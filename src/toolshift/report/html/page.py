@@ -57,7 +57,15 @@ def make_page(
     step = _counter(folders, watch)
     kept = [step(f if isinstance(f, Kept) else Kept(f)) for f in folders]
     made = [step(report) for report in reports] or [
-        step(make_report(run.plan, run.records(), run.manifest.agents, run.manifest.task_ids))
+        step(
+            make_report(
+                run.plan,
+                run.records(),
+                run.manifest.agents,
+                run.manifest.task_ids,
+                run.manifest.design,
+            )
+        )
         for run in kept
     ]
     subjects = subjects_of(kept, made)

@@ -178,7 +178,9 @@ def undefined_because(row: Measures) -> str:
     """Why a row has no drop."""
     if isnan(row.clean.estimate):
         return "no clean score"
-    return UNDER_HALF if row.clean.estimate < 0.5 else "no scored episode"
+    if row.clean.estimate < 0.5:
+        return UNDER_HALF
+    return "no scored episode" if isnan(row.accuracy.estimate) else "decided shift by shift"
 
 
 def _rest(agent: AgentReport) -> str:
