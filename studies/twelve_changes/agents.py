@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def _filled(schema: Any, tool: str, facts: list[Any], ask: str, path: tuple[str,
                 taken |= {own}
         return made or None
     items = schema.get("items")
-    if schema.get("type") == "array" and isinstance(items, Mapping) and "properties" in items:
+    if schema.get("type") == "array" and isinstance(items, dict) and "properties" in items:
         one = _filled(items, tool, facts, ask, path)
         return [one] if one else None
     own = _own(path, facts, schema)
