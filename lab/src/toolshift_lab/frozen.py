@@ -71,16 +71,8 @@ def archive_of(work: Path) -> Path:
 def unpack(work: Path) -> Path:
     """Unpacks the archive of a folder of stages into it, but for the files that are there.
 
-    Several processes may do so at once: each file is moved to its place whole.
-
-    Args:
-        work: the folder; one that has no archive is left as it is.
-
-    Returns:
-        The folder.
-
-    Raises:
-        UsageError: the archive is damaged.
+    A folder that has no archive is left as it is. Several processes may unpack at once: each file
+    is moved to its place whole.
     """
     archive = archive_of(work)
     kept = [each for each in frozen_stages(work) if not each.last_in]
