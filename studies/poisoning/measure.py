@@ -2,7 +2,7 @@
 
     python studies/poisoning/measure.py    # prints the table of docs/watch.md
 
-`attacks.jsonl` has tools with planted texts, in many languages, in the order in which they were
+`attacks.jsonl.gz` has tools with planted texts, in many languages, in the order in which they were
 written: 66 before the rules that are measured here, 24 ("fresh") after a first form of them, which
 found 6 of those, and 20 ("last") after the last change of the rules. Each is judged as it would
 come into an English list that is locked. The honest tools are all distinct ones of the lists in
@@ -36,7 +36,8 @@ def kind(attack: dict) -> str:
 
 
 def main() -> None:
-    attacks = [json.loads(line) for line in (HERE / "attacks.jsonl").read_text().splitlines()]
+    packed = (HERE / "attacks.jsonl.gz").read_bytes()
+    attacks = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
     for chosen in ("", "fresh", "last"):
         mine = [each for each in attacks if each.get("set", "") == chosen]
         found = [each for each in mine if signs_in([*LOCKED, each["tool"]], LOCKED)]
