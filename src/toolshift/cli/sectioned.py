@@ -12,7 +12,8 @@ from toolshift.core.terminal import say
 HEADINGS = {
     "Tasks": (
         "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials",
-        "baseline", "margin", "by", "seal", "plan", "data", "count", "alpha", "slips", "share",
+        "design", "budget", "holds_within", "baseline", "margin", "by", "seal", "plan", "data",
+        "count", "alpha", "slips", "share",
     ),
     "Agents": (
         "agent", "agents", "commands", "urls", "agent_timeout", "isolate", "baseline_agent",
