@@ -58,6 +58,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         FROZEN,
     ),
     "measure.compare": ("tests/measure/test_compare.py", FROZEN),
+    "measure.two_runs": ("tests/measure/test_compare.py", FROZEN),
 }
 """The tests that concern each module, the quickest first."""
 SLOW = "not simulation and not processes and not lean"

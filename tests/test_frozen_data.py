@@ -9,7 +9,7 @@ import pytest
 
 MODULES = (
     "episode.grade", "reading.prose", "measure.statistics", "measure.metrics", "measure.compare",
-    "measure.gate", "measure.diagnosis", "measure.report",
+    "measure.gate", "measure.diagnosis", "measure.report", "measure.two_runs",
 )  # fmt: skip
 
 

@@ -16,14 +16,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import (
     Contrast,
-    by_cell,
     compare,
-    find_agent,
     regrade_run,
-    same_shifts,
     shifts_as_they_were,
-    version_notes,
 )
+from toolshift.measure.two_runs import by_cell, find_agent, same_shifts, version_notes
 from toolshift.runs.cell import Cell
 from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan

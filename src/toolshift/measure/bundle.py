@@ -26,7 +26,7 @@ from toolshift.core.errors import UsageError, naming_folder
 from toolshift.core.files import PACKED, decode, save
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
-from toolshift.measure.compare import by_cell
+from toolshift.measure.two_runs import by_cell
 from toolshift.runs import own
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan, Planned

@@ -10,7 +10,7 @@ import msgspec
 
 from toolshift.core.scene import Applied
 from toolshift.core.shift import split_version
-from toolshift.measure.compare import reader_of_prose
+from toolshift.measure.two_runs import reader_of_prose
 from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import RunFolder
 

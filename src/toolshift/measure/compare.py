@@ -9,19 +9,18 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
-from toolshift.core.shift import split_version
 from toolshift.episode.episode import End, heard_in, read_ending
 from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
+from toolshift.measure.two_runs import by_cell, find_agent, same_shifts, version_notes
 from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell
 from toolshift.runs.decisions import judged
 from toolshift.runs.own import NotStored
-from toolshift.runs.run_folder import REPORT_FORMAT, Manifest, Record, RunFolder
+from toolshift.runs.run_folder import REPORT_FORMAT, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 
@@ -200,28 +199,6 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
     return msgspec.structs.replace(record, steps=(*before, ending), end=end)
 
 
-def same_shifts(before: RunFolder, after: RunFolder) -> None:
-    """Checks that a shift of both runs is of one version.
-
-    Args:
-        before: the earlier run.
-        after: the later run.
-
-    Raises:
-        UsageError: where one is not.
-    """
-    old, new = before.manifest.shifts, after.manifest.shifts
-    changed = [
-        f"{name} is version {version} in {before.path} and {new[name]} in {after.path}"
-        for name, version in old.items()
-        if new.get(name, version) != version
-    ]
-    if changed:
-        raise UsageError(
-            f"the scenes are not the same: {'; '.join(changed)}. Run the earlier one again."
-        )
-
-
 def _sequential_notes(*runs: RunFolder) -> list[str]:
     """Which runs left out episodes by what came of others: their scenes are a selection."""
     return [
@@ -230,34 +207,6 @@ def _sequential_notes(*runs: RunFolder) -> list[str]:
         for run in runs
         if run.manifest.sequential
     ]
-
-
-def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
-    """The differences between two runs beside their agents."""
-    old, new = before.manifest.toolshift, after.manifest.toolshift
-    notes = []
-    if old != new:
-        notes.append(f"{before.path} was run with ToolShift {old} and {after.path} with {new}.")
-    first, second = ({*folder.manifest.shifts} for folder in (before, after))
-    moved = {split_version(n)[0] for n in first - second} & {
-        split_version(n)[0] for n in second - first
-    }
-    readers = {reader_of_prose(folder.manifest): folder.path for folder in (before, after)}
-    if len(readers) > 1:
-        readings = "; ".join(f"{path} {reader}" for reader, path in readers.items())
-        notes.append(f"Endings in prose were read differently: {readings}.")
-    if moved:
-        notes.append(
-            f"{', '.join(sorted(moved))}: the runs have other versions of it, which are not "
-            "compared. --suite NAME@VERSION runs an earlier one again."
-        )
-    return notes
-
-
-def reader_of_prose(manifest: Manifest) -> str:
-    """How the endings in prose of a run were read, as in "by rule" and "by chat:MODEL"."""
-    judges = dict.fromkeys(agent.get("judge", {}).get("judge", "rule") for agent in manifest.agents)
-    return "by " + " and ".join(judges)
 
 
 def shifts_as_they_were(folder: RunFolder) -> None:
@@ -277,40 +226,6 @@ def shifts_as_they_were(folder: RunFolder) -> None:
                 "now: its traces belong to other scenes. Start a new run, or use the "
                 f"ToolShift that made them ({folder.manifest.toolshift})."
             )
-
-
-def find_agent(folder: RunFolder, name: str) -> str:
-    """The agent of this name; the only one where no name is given.
-
-    Args:
-        folder: the run.
-        name: of the agent; "" for the only one.
-
-    Returns:
-        The name as the run has it.
-
-    Raises:
-        UsageError: where there is none, or no name is given and there are several.
-    """
-    names = [str(agent["name"]) for agent in folder.manifest.agents]
-    if not name:
-        if len(names) > 1:
-            raise UsageError(
-                f"{folder.path} has several agents ({', '.join(names)}): name one with --agent"
-            )
-        return names[0]
-    if name not in names:
-        raise UsageError(f"{folder.path}: " + unknown("agent", name, names))
-    return name
-
-
-def by_cell(folder: RunFolder, agent: str) -> dict[str, Record]:
-    """An agent's episodes by the id of their cell, without their steps."""
-    return {
-        record.cell: msgspec.structs.replace(record, steps=())
-        for record in folder.records()
-        if record.agent == agent
-    }
 
 
 def _shift_of(cell: Cell) -> str:

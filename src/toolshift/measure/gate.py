@@ -17,7 +17,6 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.measure.compare import by_cell, find_agent, same_shifts, version_notes
 from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
 from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
 from toolshift.measure.sequential import (
@@ -29,6 +28,13 @@ from toolshift.measure.sequential import (
     gate_rule,
 )
 from toolshift.measure.statistics import Interval, task_means
+from toolshift.measure.two_runs import (
+    PairedScene,
+    by_cell,
+    find_agent,
+    pair_runs,
+    version_notes,
+)
 from toolshift.runs.cell import Cell
 from toolshift.runs.design import Design
 from toolshift.runs.plan import Plan
@@ -138,24 +144,6 @@ class Gate(msgspec.Struct, frozen=True):
         return {"pass": 0, "fail": 1, "inconclusive": 3, "error": 4}[verdict]
 
 
-class PairedScene(msgspec.Struct, frozen=True):
-    """A scene that both runs planned, and what became of it."""
-
-    cell: Cell
-    before: Record | None
-    after: Record | None
-
-    @property
-    def scored(self) -> bool:
-        """Whether both verdicts are known."""
-        return self.known and self.after is not None and not self.after.grade.void
-
-    @property
-    def known(self) -> bool:
-        """Whether the baseline's verdict is known."""
-        return self.before is not None and not self.before.grade.void
-
-
 def judge(
     baseline: RunFolder,
     candidate: RunFolder,
@@ -166,10 +154,8 @@ def judge(
 ) -> Gate:
     """Gates a run against a baseline."""
     check_rules(rules)
-    same_shifts(baseline, candidate)
-    first, second = agent_names(baseline, candidate, baseline_agent, candidate_agent)
-    planned = {cell.id for cell in candidate.plan.cells}
-    every = paired(baseline, candidate, first, second)
+    runs = pair_runs(baseline, candidate, baseline_agent, candidate_agent)
+    every, planned = runs.scenes, {cell.id for cell in candidate.plan.cells}
     scenes = [scene for scene in every if scene.cell.id in planned]
     _check_whole(baseline, every)
     if not scenes:
@@ -177,11 +163,11 @@ def judge(
             f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
-    itself = first == second and baseline.path.resolve() == candidate.path.resolve()
+    itself = runs.before == runs.after and baseline.path.resolve() == candidate.path.resolve()
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
     design = candidate.manifest.design
     if design is not None and design.sequential:
-        families, shifts = _claimed(scenes, shifted, rules, design, second in design.listed)
+        families, shifts = _claimed(scenes, shifted, rules, design, runs.after in design.listed)
     else:
         families = _families(every, planned, rules)
         shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
@@ -189,8 +175,8 @@ def judge(
     return Gate(
         verdict=verdict,
         sentence=_sum_up(verdict, families, rules.margin),
-        baseline=first,
-        candidate=second,
+        baseline=runs.before,
+        candidate=runs.after,
         margin=rules.margin,
         max_void=rules.max_void,
         confidence=CONFIDENCE,
@@ -341,32 +327,14 @@ def certain_to_fail(
     That is so where a family fails even with all of them passed. A run that is stopped then has the
     verdict of the whole run, so the rates of error are those of the whole (curtailed sampling).
     """
-    first, second = agent_names(baseline, candidate, baseline_agent, candidate_agent)
-    every = paired(baseline, candidate, first, second)
-    groups = _grouped(every, GROUPINGS[rules.by]).values()
+    runs = pair_runs(baseline, candidate, baseline_agent, candidate_agent)
+    groups = _grouped(runs.scenes, GROUPINGS[rules.by]).values()
     return any(_fails_at_best(scenes, rules.margin) for scenes in groups)
 
 
 def _fails_at_best(scenes: list[PairedScene], margin: float) -> bool:
     before, after = _task_means([scene for scene in scenes if scene.known], void=1.0)
     return bool(before.size) and change_interval(after - before).high < -margin / 100
-
-
-def agent_names(
-    baseline: RunFolder, candidate: RunFolder, baseline_agent: str, candidate_agent: str
-) -> tuple[str, str]:
-    """The two agents that are compared: the baseline's and the candidate's."""
-    second = find_agent(candidate, candidate_agent)
-    names = [str(agent["name"]) for agent in baseline.manifest.agents]
-    return find_agent(baseline, baseline_agent or (second if second in names else "")), second
-
-
-def paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) -> list[PairedScene]:
-    """The baseline's scenes, with what became of them in both runs."""
-    before, after = by_cell(baseline, first), by_cell(candidate, second)
-    return [
-        PairedScene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells
-    ]
 
 
 def check_rules(rules: Rules) -> None:

@@ -18,10 +18,10 @@ from math import comb
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.measure.compare import same_shifts, version_notes
-from toolshift.measure.gate import MAX_VOID, PairedScene, agent_names, paired
+from toolshift.measure.gate import MAX_VOID
 from toolshift.measure.gating import Verdict
 from toolshift.measure.metrics import is_placebo
+from toolshift.measure.two_runs import PairedScene, pair_runs, version_notes
 from toolshift.runs.run_folder import Record, RunFolder
 
 LEVEL = Fraction(1, 20)
@@ -132,10 +132,9 @@ def judge_losses(
     max_void: float = MAX_VOID,
 ) -> NothingLost:
     """Gates a run by the rule that nothing that passed may fail."""
-    same_shifts(baseline, candidate)
-    first, second = agent_names(baseline, candidate, baseline_agent, candidate_agent)
+    runs = pair_runs(baseline, candidate, baseline_agent, candidate_agent)
     scenes: dict[tuple[str, str], list[PairedScene]] = defaultdict(list)
-    for one in paired(baseline, candidate, first, second):
+    for one in runs.scenes:
         if not is_placebo(one.cell):
             scenes[one.cell.lineage, one.cell.stack].append(one)
     if not any(scene.after is not None for group in scenes.values() for scene in group):
@@ -147,7 +146,7 @@ def judge_losses(
     changed.sort(key=lambda scene: not scene.lost)
     verdict, sentence = _verdict(always, unscored, changed, max_void)
     notes = version_notes(baseline, candidate)
-    return NothingLost(verdict, sentence, first, second, always, unscored, changed, notes)
+    return NothingLost(verdict, sentence, runs.before, runs.after, always, unscored, changed, notes)
 
 
 def _changed(

@@ -18,8 +18,8 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.files import decode, read_bytes, save
 from toolshift.core.tool import JSON
-from toolshift.measure.compare import by_cell, find_agent
 from toolshift.measure.gate import Gate, Rules
+from toolshift.measure.two_runs import by_cell, find_agent
 from toolshift.runs.run_folder import SEALED, RunFolder
 from toolshift.runs.suite import ResolvedSelection
 
