@@ -93,9 +93,11 @@ def _decoded(text: str) -> Iterator[str]:
         yield from _words_in(_bytes_of(padded + "=" * (-len(padded) % 4)))
     for found in _HEX.findall(text):
         yield from _words_in(bytes.fromhex(re.sub("[ :]", "", found)))
-    for pattern, decode in ((_PERCENT, unquote), (_ESCAPES, _unescaped)):
-        for found in pattern.findall(text):
-            yield from _words_in(decode(found).encode("utf-8", "replace"))
+    for found in _PERCENT.findall(text):
+        yield from _words_in(unquote(found).encode("utf-8", "replace"))
+    for found in _ESCAPES.findall(text):
+        told = codecs.decode(found, "unicode_escape")
+        yield from _words_in(told.encode("utf-8", "replace"))
     if _ENTITY.search(text):
         yield html.unescape(text)
 
@@ -105,10 +107,6 @@ def _bytes_of(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return b""
-
-
-def _unescaped(text: str) -> str:
-    return codecs.decode(text, "unicode_escape")
 
 
 def _words_in(raw: bytes) -> Iterator[str]:
