@@ -91,7 +91,7 @@ def main() -> None:
     results["named"] = f"{right} of {len(results['agents'])}"
     print(results["named"])
     if not options.agent:
-        (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+        (HERE / "results.json").write_text(json.dumps(results, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
