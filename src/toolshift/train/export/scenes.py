@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import decode, read_bytes
 from toolshift.core.scene import Scene
@@ -106,10 +107,11 @@ def _packed(world: OwnWorld) -> Path:
     """
     path, recording = world.file.path, str(world.file.tools.get(RECORDING) or "")
     if not recording:
+        record = command("world", "record", path.name, "--out", "recording.jsonl")
         raise UsageError(
             f"{path} has its tools from what is not where the package is installed: record them "
-            f"(`toolshift world record {path.name} --out recording.jsonl`), name the recording in "
-            "a copy of the file (`tools: {recording: recording.jsonl}`), and export that"
+            f"(`{record}`), name the recording in a copy of the file "
+            "(`tools: {recording: recording.jsonl}`), and export that"
         )
     if Path(recording).name != recording:
         raise UsageError(f"{path}: put its recording, {recording}, into the same folder")
