@@ -75,12 +75,10 @@ def test_an_exported_function_says_what_it_takes_and_gives(name: str) -> None:
 ROOT = Path(__file__).parents[1]
 SECTION = re.compile(r"^ *(Args|Returns|Raises|Yields):$", re.MULTILINE)
 NUMERIC = """
-measure/nothing_lost
-    lm/attention lm/decode measure/compare measure/crossed measure/exact measure/metrics
-    measure/power measure/statistics train/batches train/evaluation train/logprobs
-    train/loss train/reward shifts/ranking
-    watch/rhythm
-    watch/sequential
+    lm/attention lm/decode measure/betting measure/compare measure/crossed measure/exact
+    measure/metrics measure/nothing_lost measure/power measure/sequential measure/statistics
+    train/batches train/evaluation train/logprobs train/loss train/reward shifts/ranking
+    watch/rhythm watch/sequential
 """
 """Modules that compute numbers: their docstrings give shapes, units, estimators and sources."""
 SEAMS = {

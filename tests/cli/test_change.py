@@ -153,16 +153,16 @@ def test_what_cannot_be_told_is_asked_in_a_file_whose_answer_is_carried(
     assert (code, found["questions"], found["rows"][0]["carriage"]) == (0, [], "carried")
 
 
-def test_what_fails_without_the_change_is_not_asked_with_it(toolshift: Run, desk: Path) -> None:
+def test_a_sequential_change_does_not_ask_what_fails_without_it(toolshift: Run, desk: Path) -> None:
     """The code and the reasons are those of a run that asks everything."""
     (desk / "never_agents.py").write_text("def never(messages, tools):\n    return 'I cannot.'\n")
     words = ("python:desk_tools", "choices.json", "--world", "tasks.yaml")
     agent = ("--agent", "never_agents:never")
-    usual = read(toolshift, *words, *agent, "--out", "usual")
-    fixed = read(toolshift, *words, *agent, "--out", "fixed", "--design", "fixed")
-    assert usual[0] == fixed[0] == 3
-    assert usual[1]["rows"] == fixed[1]["rows"]
-    asked = [(desk / name / "episodes.jsonl").read_bytes() for name in ("usual", "fixed")]
+    fewer = read(toolshift, *words, *agent, "--out", "fewer", "--design", "sequential")
+    fixed = read(toolshift, *words, *agent, "--out", "fixed")
+    assert fewer[0] == fixed[0] == 3
+    assert fewer[1]["rows"] == fixed[1]["rows"]
+    asked = [(desk / name / "episodes.jsonl").read_bytes() for name in ("fewer", "fixed")]
     assert [text.count(b"\n") for text in asked] == [2, 4]
 
 

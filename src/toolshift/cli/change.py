@@ -216,7 +216,8 @@ def _run(
             return with_runs(reading, plan, (), (), why), None
         agents = contestants(list(options.agents), options.concurrency, **options.model.given())
         out = options.out or new_folder("change")
-        sequential = options.spending.is_sequential(out, usual=True)
+        # An agent that is made for the new tools fails without the change, and is asked with it.
+        sequential = options.spending.is_sequential(out)
         claims = task_claims(options.spending.budget) if sequential else None
         spec = RunSpec(plan, agents, out, options.workers, exchanges=exchanges, claims=claims)
         run_shown(spec, options.out is not None)

@@ -189,21 +189,7 @@ def judge(
 def sequential_gate(
     baseline: RunFolder, rules: Rules, candidate: str, baseline_agent: str = "", budget: str = ""
 ) -> Claims:
-    """What a candidate is asked until it decides: the baseline's scenes, family by family.
-
-    Args:
-        baseline: all of whose scenes were played.
-        rules: of the gate.
-        candidate: the name of the agent.
-        baseline_agent: the name of the one it is compared with; "" for that of the same name.
-        budget: as `read_budget` takes it.
-
-    Returns:
-        The claims of the gate.
-
-    Raises:
-        UsageError: where the baseline left out scenes.
-    """
+    """What a candidate is asked until it decides: the baseline's scenes, family by family."""
     check_rules(rules)
     names = [str(agent["name"]) for agent in baseline.manifest.agents]
     before = by_cell(
