@@ -74,11 +74,14 @@ class RateTest:
         self._latest: list[bool] = []
 
     def add(self, hit: bool, usual: float | None = None) -> bool:
-        """Takes one observation; returns whether the rate has risen.
+        """Takes one observation.
 
         Args:
             hit: whether it happened.
             usual: the limit of the rate at this hour, where it is known.
+
+        Returns:
+            Whether the rate has risen.
         """
         limit, after = self._limit, self._after
         if usual is not None:
