@@ -46,10 +46,10 @@ import msgspec
 import numpy as np
 from machine import versions
 
+from toolshift.agents.answer_cache import Exchanges
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.chat import ChatAgent, sendable
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.exchanges import Exchanges
 from toolshift.api import report_of
 from toolshift.core.http import httpx
 from toolshift.core.message import Reply

@@ -25,7 +25,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.interop.text_records import pieces
 from toolshift.lm.parse_reply import parse_reply
-from toolshift.reading.answer_check import matches
+from toolshift.reading.answers.untyped import matches
 from toolshift.reading.prose import read_prose
 from toolshift.reading.text import codes_in, fold
 from toolshift.report.html.figures import shown

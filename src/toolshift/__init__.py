@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolshift.api import Evaluation, attempt, evaluate, evaluate_async
     from toolshift.connect.callables import StartedEpisode, start_episode
     from toolshift.connect.inspect.scene_tools import SceneTools
+    from toolshift.core.ask import Ask
     from toolshift.core.calls import ToolCall
     from toolshift.core.errors import BudgetSpent, UsageError
     from toolshift.core.fact import Fact
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from toolshift.core.solver import Impossible
     from toolshift.core.step import Step
     from toolshift.core.tool import Field, Hint, Operation, Param, Result, Tool, ToolFailure
-    from toolshift.core.user import Ask
     from toolshift.core.value_shape import Shape
     from toolshift.core.world import Request, TaskKind, Truth, World
     from toolshift.data.dataset import augment
@@ -95,7 +95,7 @@ _HOME = {
     "Result": "core.tool",
     "Tool": "core.tool",
     "ToolFailure": "core.tool",
-    "Ask": "core.user",
+    "Ask": "core.ask",
     "Shape": "core.value_shape",
     "Request": "core.world",
     "TaskKind": "core.world",

@@ -12,8 +12,8 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args
 
 import msgspec
 
+from toolshift.agents.answer_cache import Exchanges
 from toolshift.agents.catalog import check_settings, contestants
-from toolshift.agents.exchanges import Exchanges
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import UsageError

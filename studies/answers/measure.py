@@ -2,7 +2,7 @@
 
     python studies/answers/measure.py        # writes results.json and disagreements.jsonl.xz
 
-- **today**: the rule that reads English (`reading/answer_check.py`);
+- **today**: the rule that reads English (`reading/answers/untyped.py`);
 - **types**: the comparison by type (`reading/answers/`), which may say "unclear";
 - **types, judged**: the same, with what is unclear decided by a script that knows the truth. No
   model is asked: it is a ceiling, not a measurement of a judge.
@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from toolshift.core.files import pack, read_bytes
-from toolshift.reading.answer_check import matches
+from toolshift.reading.answers.untyped import matches
 from toolshift.reading.answers.typed import judge
 from toolshift.reading.quantity import RequestContext
 

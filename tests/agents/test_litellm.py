@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from connect.scripted_model import Part, scripted_model
 
+from toolshift.agents.answer_cache import Exchanges, drawing, lent
 from toolshift.agents.catalog import make_agent
-from toolshift.agents.exchanges import Exchanges, drawing, lent
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.episode.contract import converse

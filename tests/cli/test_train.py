@@ -15,12 +15,8 @@ from train import tiny  # noqa: E402
 
 from toolshift.agents import local_kind  # noqa: E402
 from toolshift.agents.local_kind import ADAPTERS, shipped_adapter  # noqa: E402
-from toolshift.cli.train import (  # noqa: E402
-    PaftOptions,
-    SftOptions,
-    paft_command,
-    sft_command,
-)
+from toolshift.cli.paft import PaftOptions, paft_command  # noqa: E402
+from toolshift.cli.sft import SftOptions, sft_command  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.rows import write_rows  # noqa: E402

@@ -24,10 +24,10 @@ from connect.test_serve import midway
 from mcp import Client
 from mcp.client._memory import InMemoryTransport
 
+from toolshift.connect.list_changed import CHANGES
 from toolshift.connect.mcp.deployment import Deployment, read_deployment
 from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions
-from toolshift.connect.tool_changes import CHANGES
 from toolshift.core.errors import UsageError
 from toolshift.core.http import httpx
 from toolshift.core.scene import Applied

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
-from toolshift.drift.judge import settled_likely
+from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.questions import MOST_QUESTIONS
 from toolshift.drift.release import Settling, read_release
 from toolshift.shifts.release.inputs import side_of

@@ -54,7 +54,7 @@ from toolshift.interop.text_records import pieces
 from toolshift.interop.tools import from_mcp
 from toolshift.lm.parse_reply import parse_reply
 from toolshift.lm.prompt import render_call, render_system
-from toolshift.reading.answer_check import is_pattern, matches
+from toolshift.reading.answers.untyped import is_pattern, matches
 from toolshift.reading.plain_prose import read_plain_prose
 from toolshift.reading.prose import read_prose
 from toolshift.runs.cell import build

@@ -164,7 +164,7 @@ def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):
     def paft_command(options):
         asked.update(mix=options.mix(), count=options.count, settings=options.settings())
 
-    monkeypatch.setattr("toolshift.cli.train.paft_command", paft_command)
+    monkeypatch.setattr("toolshift.cli.paft.paft_command", paft_command)
     code, _, err = toolshift(*shlex.split(command.replace("\\\n", " ")))
     assert code == 0, err
     (arm,) = (arm for arm in find_study("copying").arms if arm.name == "paft-spaced-texts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolshift.reading.absence import is_none
-from toolshift.reading.answer_check import matches
+from toolshift.reading.answers.untyped import matches
 from toolshift.reading.plain_prose import read_plain_prose
 from toolshift.reading.quantity import RequestContext
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answer_check import matches
+from toolshift.reading.answers.untyped import matches
 from toolshift.reading.quantity import RequestContext
 
 ASKED = "Who is the manager of KA-72?"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from toolshift.core.ask import Ask
 from toolshift.core.fact import Goal
-from toolshift.core.user import Ask
 from toolshift.episode.draw import make_scene
 from toolshift.episode.user import MORE
 from toolshift.episode.user import answer as user_answers

@@ -10,7 +10,8 @@ pytest.importorskip("trl")
 from conversations import openai, question  # noqa: E402
 from train import tiny  # noqa: E402
 
-from toolshift.cli.train import PaftOptions, SftOptions, paft_command, sft_command  # noqa: E402
+from toolshift.cli.paft import PaftOptions, paft_command  # noqa: E402
+from toolshift.cli.sft import SftOptions, sft_command  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.data.augment import Recipe  # noqa: E402
 from toolshift.data.conversation import portable  # noqa: E402

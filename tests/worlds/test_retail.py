@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from toolshift.core.ask import Ask
 from toolshift.core.tool import Result, as_openai, input_schema, validator
-from toolshift.core.user import Ask
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
 from toolshift.episode.user import answer

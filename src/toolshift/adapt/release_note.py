@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 
 from toolshift.adapt.notes import in_words, listed, quoted
-from toolshift.core.user import as_said
+from toolshift.core.ask import as_said
 from toolshift.drift.schemas import Moves, members
 from toolshift.interop.schema import flattened
 from toolshift.interop.tools import Source

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from toolshift.agents.answer_cache import Exchange, Exchanges, kept_elsewhere
 from toolshift.agents.cost import CostLimit
-from toolshift.agents.exchanges import Exchange, Exchanges, kept_elsewhere
 from toolshift.agents.kind import AgentKind
 from toolshift.agents.pace import Pace
 from toolshift.core.calls import ToolCall, is_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolshift.agents.exchanges import OwnReplies
+from toolshift.agents.answer_cache import OwnReplies
 from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
 from toolshift.reading.prose import ProseReader
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from toolshift.agents.answer_cache import Exchange, Exchanges, kept_elsewhere
 from toolshift.agents.chat import merged, sendable
-from toolshift.agents.exchanges import Exchange, Exchanges, kept_elsewhere
 from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError, described

@@ -15,8 +15,8 @@ import click
 import msgspec
 
 from toolshift.adapt.release_note import release_note
+from toolshift.agents.answer_cache import Exchanges
 from toolshift.agents.catalog import check_settings, contestants
-from toolshift.agents.exchanges import Exchanges
 from toolshift.cli.options import (
     AgentWorkers,
     AsJson,

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import click
 
+from toolshift.agents.answer_cache import Exchanges
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.exchanges import Exchanges
 from toolshift.agents.judge import Judge, judge_of
 from toolshift.cli.options import (
     AgentWorkers,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import click
 
-from toolshift.agents.exchanges import Exchanges
+from toolshift.agents.answer_cache import Exchanges
 from toolshift.cli.parameters import field_option, option, options, options_of
 from toolshift.cli.request_fields import request_fields, request_headers
 from toolshift.core.errors import UsageError

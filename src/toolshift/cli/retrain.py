@@ -19,7 +19,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.data.files import check_source, digest_of
-from toolshift.drift.judge import settled_likely
+from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.lock import read_lock
 from toolshift.drift.questions import NOT_TAKEN, with_open
 from toolshift.drift.sources import read_sources

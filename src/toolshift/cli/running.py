@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolshift.agents.exchanges import Exchanges
+from toolshift.agents.answer_cache import Exchanges
 from toolshift.api import Evaluation, report_of, report_on, save_report
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress, progress, say

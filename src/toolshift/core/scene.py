@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
+from toolshift.core.ask import Ask
 from toolshift.core.layer import Layer, Session, ToolLists
 from toolshift.core.tool import Tool
-from toolshift.core.user import Ask
 from toolshift.core.world import TaskKind, Truth, World
 
 if TYPE_CHECKING:

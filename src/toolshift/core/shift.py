@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Literal, get_args
 
+from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError, defined_at, placed
 from toolshift.core.layer import Layer
 from toolshift.core.names import unknown
 from toolshift.core.scene import Outcome, Scene, Task
-from toolshift.core.user import Ask
 from toolshift.core.world import Truth, World
 
 Severity = Literal[1, 2, 3]

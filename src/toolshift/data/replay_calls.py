@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from toolshift.core import seed as seeds
+from toolshift.core.ask import as_said, is_said
 from toolshift.core.codecs import leaves
 from toolshift.core.render import NOTICE, facts, show
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
-from toolshift.core.user import as_said, is_said
 from toolshift.data.conversation import Call, Conversation, Message, Turn, encoded
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared

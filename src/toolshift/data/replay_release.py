@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.ask import Ask
 from toolshift.core.codecs import leaves, texts_in
 from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
-from toolshift.core.user import Ask
 from toolshift.data.conversation import Call, Conversation, Message
 from toolshift.data.prepared import Prepared
 from toolshift.shifts.release.release import Release

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
+from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
-from toolshift.core.user import as_said
 from toolshift.drift.changes import ToolChange
 from toolshift.interop.parts import kinds_of, members_of
 from toolshift.interop.schema import fitted, sample, usual

@@ -23,8 +23,8 @@ import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
+from toolshift.drift.hypotheses import Hypothesis, Judged, judged
 from toolshift.drift.instructions import texts_of
-from toolshift.drift.judge import Hypothesis, Judged, judged
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,

@@ -16,7 +16,7 @@ import msgspec
 
 from toolshift.core.files import write
 from toolshift.drift.changes import ToolChange
-from toolshift.drift.judge import settled_likely
+from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.questions import with_open
 from toolshift.measure.statistics import Interval, accuracy, paired_drop
 from toolshift.runs.cell import Cell, build

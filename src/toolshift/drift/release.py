@@ -41,7 +41,7 @@ from toolshift.drift.carried_inputs import (
 )
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.events import DriftReport, drift_report
-from toolshift.drift.judge import settled_likely
+from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.lock import lock_in, lock_side
 from toolshift.drift.questions import OF_RESULTS, Asked, Calls, asked_of, with_open
 from toolshift.drift.schemas import SEVERITIES, Severity

@@ -15,11 +15,11 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import islice, takewhile
 from typing import TypeGuard
 
+from toolshift.core.ask import Ask
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool, validator
-from toolshift.core.user import Ask
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
     answers_right,
@@ -28,7 +28,7 @@ from toolshift.episode.grading_rules import (
     is_plain,
     shown_fields,
 )
-from toolshift.reading.answer_check import passage
+from toolshift.reading.answers.untyped import passage
 from toolshift.reading.pages import offers_more
 from toolshift.reading.shown_values import is_shown, is_shown_number
 from toolshift.reading.text import fold

@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
+from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.fact import Goal
 from toolshift.core.names import unknown
 from toolshift.core.scene import GivenTasks, Outcome, Scene, Task
 from toolshift.core.tool import JSON
-from toolshift.core.user import Ask
 from toolshift.core.world import Request, TaskKind, Truth, World
 from toolshift.episode.oracle import rehearse
 from toolshift.episode.truth import solve_in_truth

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.ask import Ask, leaves_out
 from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.errors import ConnectionDropped, WorldFault
 from toolshift.core.layer import LayerFault, WrongReturn, closes, follows
@@ -42,7 +43,6 @@ from toolshift.core.tool import (
     error,
     invalid_arguments,
 )
-from toolshift.core.user import Ask, leaves_out
 from toolshift.episode.budget import Budget
 from toolshift.episode.grading_rules import answers_right
 from toolshift.episode.user import answer as user_answers

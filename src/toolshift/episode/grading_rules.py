@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import msgspec
 
+from toolshift.core.ask import Ask
 from toolshift.core.codecs import leaves
 from toolshift.core.message import CODE
 from toolshift.core.render import FORMS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
-from toolshift.core.user import Ask
-from toolshift.reading.answer_check import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.answers.kinds import AnswerKind
 from toolshift.reading.answers.typed import Verdict, judge
+from toolshift.reading.answers.untyped import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
 from toolshift.reading.quantity import RequestContext
 from toolshift.reading.text import fold, imitated_codes

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from toolshift.core.ask import is_said
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
-from toolshift.core.user import is_said
 from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, Over
 

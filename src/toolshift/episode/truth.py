@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.names import nearest
 from toolshift.core.render import facts, show
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Result, Tool
-from toolshift.core.user import Ask
 from toolshift.core.world import Truth, TruthSession, World
 
 

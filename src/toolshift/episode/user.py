@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from toolshift.core.ask import Ask
 from toolshift.core.fact import Fact
-from toolshift.core.user import Ask
 from toolshift.reading.questions import asked_about
 
 

@@ -20,10 +20,10 @@ from typing import Any, get_args
 
 import msgspec
 
+from toolshift.agents.answer_cache import Exchanges, OwnReplies, lent, recalling
 from toolshift.agents.catalog import describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
-from toolshift.agents.exchanges import Exchanges, OwnReplies, lent, recalling
 from toolshift.agents.judge import Judge
 from toolshift.agents.own_code import keeping_folder, noting_interrupts
 from toolshift.core.errors import BudgetSpent, UsageError

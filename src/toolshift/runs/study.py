@@ -17,9 +17,9 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
+from toolshift.agents.answer_cache import drawing
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.exchanges import drawing
 from toolshift.agents.own_code import Broken, keeping_folder, noting_interrupts, own_code
 from toolshift.agents.separate import SeparateAgent
 from toolshift.core.errors import UsageError, defined_at, described, place_of, placed

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from toolshift.core import seed as seeds
+from toolshift.core.ask import Ask
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Outcome, Scene, kind_of, reword
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Hint, Param, Result, Tool, error
-from toolshift.core.user import Ask
 from toolshift.episode.draw import make_scene, phrase, settle
 from toolshift.episode.truth import solve_in_truth
 from toolshift.shifts.dependency import used

@@ -14,10 +14,10 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from toolshift.core.ask import Ask
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
-from toolshift.core.user import Ask
 from toolshift.core.world import Request
 from toolshift.episode.budget import Budget
 from toolshift.episode.user import answer as user_answers

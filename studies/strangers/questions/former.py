@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from toolshift.core.fact import Fact
-from toolshift.core.user import Ask
+from toolshift.core.ask import Ask
 from toolshift.episode.user import NOT_UNDERSTOOD, Answer
 
 

@@ -30,7 +30,7 @@ from toolshift.core.files import read_bytes, stored
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Solver, Untraceable
-from toolshift.core.user import Ask
+from toolshift.core.ask import Ask
 from toolshift.episode import episode as episodes
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over

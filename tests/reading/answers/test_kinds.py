@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answers.check import is_of_kind
+from toolshift.reading.answers.example import is_of_kind
 from toolshift.reading.answers.kinds import KINDS, kind_of
 
 

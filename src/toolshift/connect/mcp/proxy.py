@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
 
+from toolshift.connect.list_changed import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
-from toolshift.connect.tool_changes import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.trace import Trace
 from toolshift.interop.mcp_client import Streams, Target, Upstream, schemas_of
 

@@ -27,8 +27,8 @@ from toolshift.adapt.failures import beside
 from toolshift.adapt.lessons import Lessons, outcomes, ranked
 from toolshift.adapt.notes import Fact, described, facts
 from toolshift.adapt.repair import Intervention, Repairer
+from toolshift.connect.list_changed import is_newer, labelled
 from toolshift.connect.mcp.deployment import Deployment
-from toolshift.connect.tool_changes import is_newer, labelled
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault

@@ -31,8 +31,8 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolshift.connect.list_changed import BY_CALLS, CHANGES, labelled
 from toolshift.connect.serve.session import ActResult, AgentSession
-from toolshift.connect.tool_changes import BY_CALLS, CHANGES, labelled
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.ask import as_said
 from toolshift.core.tool import Param
-from toolshift.core.user import as_said
 from toolshift.interop.schema import (
     JSONSchema,
     choices_of,

@@ -21,6 +21,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
+from toolshift.core.ask import Ask, as_said
 from toolshift.core.canonical import same
 from toolshift.core.layer import Below, Memory
 from toolshift.core.scene import Outcome, Scene
@@ -28,7 +29,6 @@ from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error
-from toolshift.core.user import Ask, as_said
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.schema import checkable, choices_of

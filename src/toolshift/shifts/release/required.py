@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from toolshift.core.ask import Ask, as_said, is_said
 from toolshift.core.step import Step
-from toolshift.core.user import Ask, as_said, is_said
 from toolshift.interop.schema import usual
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.release.mapped_tools import Route

@@ -21,9 +21,9 @@ from typing import Any
 
 import jsonschema_rs
 
+from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
 from toolshift.core.tool import Field
-from toolshift.core.user import as_said
 from toolshift.interop.normal import Node, normal
 from toolshift.interop.schema import checkable, choices_of, fitted, types_of, usual
 from toolshift.interop.tools import Source

@@ -9,13 +9,13 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any
 
+from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
 from toolshift.core.layer import Layer
 from toolshift.core.scene import Declared, Outcome, Scene, Task
 from toolshift.core.solver import Solve
 from toolshift.core.tool import JSON, Tool
-from toolshift.core.user import Ask
 from toolshift.core.world import TaskKind, Truth, World
 from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from toolshift.core.ask import as_said
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
-from toolshift.core.user import as_said
 from toolshift.interop.schema import fitted, needed_with, takes_null, usual
 from toolshift.interop.tools import Documented, StandIn
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
+from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
 from toolshift.core.importing import load
@@ -22,7 +23,6 @@ from toolshift.core.layer import Session
 from toolshift.core.names import unknown
 from toolshift.core.scene import Calls, Declared, Outcome, Scene, Task
 from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool
-from toolshift.core.user import Ask
 from toolshift.core.world import Request, TaskKind, Truth, World
 from toolshift.episode.contract import finished
 from toolshift.episode.oracle import rehearse

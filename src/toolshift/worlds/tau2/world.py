@@ -11,11 +11,11 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
 from toolshift.core.scene import Declared, Outcome, Scene, Task
 from toolshift.core.tool import JSON, Result, Tool, error
-from toolshift.core.user import Ask
 from toolshift.core.world import TaskKind, Truth, World
 from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp

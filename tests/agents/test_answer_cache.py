@@ -20,8 +20,8 @@ import pytest
 from running import Run
 from serving import Answer, ScriptedServer, scripted_server
 
+from toolshift.agents.answer_cache import FILE, STATELESS, Exchanges, drawing, kept_elsewhere, lent
 from toolshift.agents.catalog import make_agent
-from toolshift.agents.exchanges import FILE, STATELESS, Exchanges, drawing, kept_elsewhere, lent
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn, Usage
 
@@ -196,7 +196,7 @@ def test_who_asks_the_same_at_the_same_time_waits() -> None:
 
 CHILD = """
 import sys, time
-from toolshift.agents.exchanges import Exchanges, drawing
+from toolshift.agents.answer_cache import Exchanges, drawing
 store = Exchanges(sys.argv[1])
 with store.opened(), drawing("task", 0):
     with store.exchange("who", b"first") as exchange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answer_check import is_pattern, matches, says_text
+from toolshift.reading.answers.untyped import is_pattern, matches, says_text
 from toolshift.reading.quantity import RequestContext
 
 HONEST = [

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolshift.drift.changes import changes_between, worst_severity
-from toolshift.drift.judge import Hypothesis, judged
+from toolshift.drift.hypotheses import Hypothesis, judged
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import settle_tools
