@@ -55,6 +55,7 @@ from toolshift.core.http import httpx
 from toolshift.core.message import Reply
 from toolshift.core.scene import Applied
 from toolshift.core.tool import JSON
+from toolshift.drift.task_claims import task_claims
 from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, messages
 from toolshift.measure.gate import Rules, judge, sequential_gate
@@ -66,7 +67,6 @@ from toolshift.measure.sequential import (
     gate_rule,
     shift_claims,
     shift_rule,
-    task_claims,
 )
 from toolshift.measure.statistics import drop_of_means
 from toolshift.runs.cell import Cell, build

@@ -42,7 +42,8 @@ def test_trace_marks_the_guilty_step(run: Path, capsys: pytest.CaptureFixture[st
     trace.main([str(run), failed.episode], standalone_mode=False)
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if line.startswith("* Here it goes wrong"))
-    assert lines[place + 1].startswith("> find_place")
+    assert lines[place + 1].strip().startswith("What identity_erasure changed here: find_place")
+    assert lines[place + 2].startswith("> find_place")
     assert any(line.startswith("Expected and not called: ") for line in lines)
     trace.main([str(run), failed.episode, "--json"], standalone_mode=False)
     assert json.loads(capsys.readouterr().out)["guilty_step"] == 0

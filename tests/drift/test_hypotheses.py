@@ -13,7 +13,6 @@ from toolshift.drift.changes import changes_between, worst_severity
 from toolshift.drift.hypotheses import Hypothesis, judged
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.resolve import settle_tools
 
 LABEL = {"type": "string", "description": "The name of a label."}
 LOOK = tool("look_up", "Looks a word up in the index.")
@@ -24,8 +23,7 @@ def hypotheses_between(
     old: list[dict[str, Any]], new: list[dict[str, Any]]
 ) -> tuple[Hypothesis, ...]:
     before, after = from_mcp(old), from_mcp(new)
-    settled = settle_tools(before, after, Answers(), accept=True)
-    return tuple(judged(settled, before, after, Answers()).hypotheses.values())
+    return tuple(judged(before, after, Answers()).hypotheses.values())
 
 
 def labels(name: str, about: str, **hints: bool) -> dict[str, Any]:

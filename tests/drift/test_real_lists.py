@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift.test_judge import hypotheses_between
+from drift.test_hypotheses import hypotheses_between
 
 from toolshift.drift.calls import counter_examples
 from toolshift.drift.changes import changes_between, worst_severity

@@ -57,7 +57,7 @@ from toolshift.drift.release_text import (
     untested_in_words,
 )
 from toolshift.drift.sarif import sarif
-from toolshift.measure.sequential import task_claims
+from toolshift.drift.task_claims import task_claims
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder

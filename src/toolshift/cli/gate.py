@@ -61,7 +61,7 @@ from toolshift.report.junit import junit, losses_junit
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import SEALED, RunFolder
-from toolshift.runs.sequential import Claims
+from toolshift.runs.sequential import Claims, can_hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,7 +402,8 @@ def _claims(
 ) -> Claims | None:
     """What is asked until it decides; None where all scenes are played.
 
-    A baseline from before designs has all its scenes played, as it always had.
+    Without an option, all scenes are played of a baseline from before designs, and of one with too
+    few tasks for a pass.
     """
     whole = terms.plan is not None or options.early or options.nothing_lost
     usual = not whole and before.manifest.design is not None
@@ -413,8 +414,8 @@ def _claims(
             "a sealed plan, --early and --nothing-lost play all scenes: leave --design sequential "
             "and --budget out"
         )
-    budget = options.spending.budget
-    return sequential_gate(before, terms.rules, agent, terms.baseline, budget)
+    claims = sequential_gate(before, terms.rules, agent, terms.baseline, options.spending.budget)
+    return claims if options.spending.given or can_hold(claims, before.plan) else None
 
 
 def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:

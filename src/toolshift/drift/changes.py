@@ -23,7 +23,7 @@ import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
-from toolshift.drift.hypotheses import Hypothesis, Judged, judged
+from toolshift.drift.hypotheses import Judged, judged
 from toolshift.drift.instructions import texts_of
 from toolshift.drift.schemas import (
     SAID,
@@ -207,17 +207,6 @@ def changes_between(
     before, after = from_mcp(old), from_mcp(new)
     given = answers or Answers()
     return tuple(_changes(judged(before, after, given), before, after))
-
-
-def hypotheses_between(
-    old: Sequence[Mapping[str, Any]],
-    new: Sequence[Mapping[str, Any]],
-    answers: Answers | None = None,
-) -> tuple[Hypothesis, ...]:
-    """Who became whom, with standing and evidence; see `changes_between`."""
-    before, after = from_mcp(old), from_mcp(new)
-    given = answers or Answers()
-    return tuple(judged(before, after, given).hypotheses.values())
 
 
 def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolChange]:

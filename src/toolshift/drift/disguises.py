@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from urllib.parse import unquote
 
+from toolshift.core.text import visible
+
 _ZERO = {"\u200b", "\u2060", "\ufeff", "\u180e"}
 _JOINERS = {"\u200c", "\u200d", "\u00ad"}
 """Joiners and soft hyphens, which scripts need."""
@@ -114,6 +116,6 @@ def _words_in(raw: bytes) -> Iterator[str]:
         text = raw.decode()
     except UnicodeDecodeError:
         return
-    spoken = text.isprintable() and len(re.findall(r"(?<!\S)[^\W\d_]{2,}", text)) >= _MIN_WORDS
+    spoken = visible(text) == text and len(re.findall(r"(?<!\S)[^\W\d_]{2,}", text)) >= _MIN_WORDS
     if spoken:
         yield text

@@ -115,6 +115,15 @@ class Claims:
     parts: int = ROUNDS
 
 
+def can_hold(claims: Claims, plan: Plan) -> bool:
+    """Whether every family has tasks enough to hold, if none of them changes."""
+    for family in claims.families(plan):
+        kept = [0.0] * len(family.tasks)
+        if claims.verdict(family, kept, kept, False) != "holds":
+            return False
+    return True
+
+
 def in_order(tasks: Iterable[Cell], first: Callable[[Cell], bool] | None = None) -> list[str]:
     """The lineages of tasks, each once, in the order in which they are asked.
 
