@@ -64,13 +64,16 @@ def test_what_cannot_be_spent_is_said(toolshift: Run, words: tuple[str, ...], sa
 def test_a_gate_has_the_design_of_its_baseline_s_format(toolshift: Run) -> None:
     assert toolshift(*RUN, "oracle", "--out", "old")[0] == 0
     assert design("old") == "fixed"
-    gate = ("gate", "--agent", "gives_up", "--baseline", "old", "--margin", "5")
+    gate = ("gate", "--agent", "gives_up", "--baseline", "old", "--margin", "50")
     code, said, _ = toolshift(*gate, "--out", "new")
     assert (code, design("new")) == (1, "sequential")
     assert asked("new") < 32
     assert "Sequential design" in said
     assert toolshift(*gate, "--out", "fixed", "--design", "fixed")[0] == 1
     assert (asked("fixed"), design("fixed")) == (32, "fixed")
+    narrow = (*gate[:-1], "5")  # so few tasks would never pass, so all are facts
+    assert toolshift(*narrow, "--out", "narrow")[0] == 1
+    assert (asked("narrow"), design("narrow")) == (32, "fixed")
     make_older(Path("old"))
     assert toolshift(*gate, "--out", "older")[0] == 1
     assert (asked("older"), design("older")) == (32, "fixed")
