@@ -169,7 +169,13 @@ def _texts(length: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("reader", READERS)
+LONG = {"a question", "a typed answer"}  # half a minute each
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in READERS],
+)
 def test_time_grows_with_the_text(reader: str) -> None:
     read = READERS[reader]
     long = _texts(SMALL * TIMES)

@@ -42,6 +42,7 @@ def test_my_agent_in_ten_minutes(tmp_path: Path) -> None:
     assert "loses none under any change that was tried" in " ".join(better.split())
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_model_made_robust(tmp_path: Path) -> None:
     pytest.importorskip("trl")

@@ -738,6 +738,7 @@ def test_an_arm_is_measured_with_what_it_has_trained(
     assert start == {("model" if measured[0] else "adapter"): str(tmp_path / "model")}
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     written: Any, tmp_path: Path, toolshift: Any, monkeypatch: pytest.MonkeyPatch

@@ -68,6 +68,7 @@ def test_an_unpaired_difference_is_the_same_whatever_the_order_of_the_seeds() ->
     assert (back.low, back.high) == pytest.approx((-found.interval.high, -found.interval.low))
 
 
+@pytest.mark.slow
 def test_an_unpaired_difference_holds_the_true_one_as_often_as_it_says() -> None:
     """Simulated with seeds and tasks that differ and no true difference; 300 studies a design."""
     rng = np.random.default_rng(7)

@@ -133,6 +133,7 @@ def test_the_variance_over_seeds_and_tasks_is_that_of_two_way_clusters() -> None
 @pytest.mark.parametrize(
     ("ours", "method"), [(s.holm, "holm"), (s.benjamini_hochberg, "fdr_bh")], ids=["holm", "bh"]
 )
+@pytest.mark.slow
 def test_adjusted_p_values(ours, method, p_values: list[float]) -> None:
     assert ours(p_values) == pytest.approx(multipletests(p_values, method=method)[1], abs=CLOSE)
 

@@ -183,7 +183,7 @@ def test_every_chart_is_drawn_and_told(surfer: Surfer, single: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.slow), 1280])
 def test_no_serious_fault_of_access(surfer: Surfer, page: Path, scheme: str, width: int) -> None:
     size = {"width": width, "height": 800}
     with surfer.page(page, color_scheme=scheme, viewport=size) as shown_page:

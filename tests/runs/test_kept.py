@@ -73,6 +73,7 @@ LOOKS = [
 ]
 
 
+@pytest.mark.slow
 def test_looking_is_the_same_without_the_lab(kept: Path) -> None:
     with_lab, alone = (commands(kept, lab, *LOOKS) for lab in ("beside", "alone"))
     for line, beside, by_itself in zip(LOOKS, with_lab, alone, strict=True):
@@ -152,6 +153,7 @@ def test_finished_runs_with_the_users_own_are_taken_up(kept: Path, lab: str) -> 
     assert {run: (kept / run / "episodes.jsonl").read_bytes() for run in before} == before
 
 
+@pytest.mark.slow
 def test_playing_again_needs_the_lab_for_former_versions_alone(kept: Path) -> None:
     lines = (
         "replay today.zip",
