@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any
 
 from toolshift.core.files import pack, read_bytes
-from toolshift.reading.answers.untyped import matches
 from toolshift.reading.answers.typed import judge
+from toolshift.reading.answers.untyped import matches
 from toolshift.reading.quantity import RequestContext
 
 HERE = Path(__file__).parent

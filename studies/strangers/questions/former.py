@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from toolshift.core.fact import Fact
 from toolshift.core.ask import Ask
+from toolshift.core.fact import Fact
 from toolshift.episode.user import NOT_UNDERSTOOD, Answer
 
 

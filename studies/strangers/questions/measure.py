@@ -25,12 +25,12 @@ from typing import Any
 
 import former
 
+from toolshift.core.ask import Ask
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.files import read_bytes, stored
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Solver, Untraceable
-from toolshift.core.ask import Ask
 from toolshift.episode import episode as episodes
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
