@@ -196,8 +196,8 @@ class Exchanges:
 
     def count(self, usage: Usage) -> None:
         """Counts what an answer took, and what it saved."""
-        seen = self.figures
         with self._lock:
+            seen = self.figures
             self.figures = Figures(
                 seen.asked + usage.requests,
                 seen.recalled + usage.recalled,
