@@ -1,15 +1,18 @@
-"""A refusal is read alike wherever it is said: in prose, and in the words of `final_answer`."""
+"""A refusal that says why counts wherever it is said: in prose, and in `final_answer`."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scenes import shifted
 
 from toolshift.connect.serve.session import AgentSession
+from toolshift.core.files import read_bytes
 from toolshift.core.message import FINAL_ANSWER, UNSTATED, Reply, ToolCall
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
@@ -17,7 +20,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.measure.recheck import play_again
-from toolshift.reading.prose import ProseReading
+from toolshift.reading.prose import ProseReading, read_prose, says_why
 from toolshift.worlds.registry import find_world
 
 REFUSALS = (
@@ -159,3 +162,26 @@ def test_a_judge_reads_such_words_too_and_is_named() -> None:
     last: Step = episode.steps[-1]
     assert (judge.heard, last.kind, last.name) == (["I do not know."], "refuse", UNSTATED)
     assert last.judge == "a model"
+
+
+FINISHES = Path(__file__).parents[2] / "studies" / "strangers" / "finishes"
+
+
+@pytest.mark.parametrize("part", ["heldout", "heldout_2", "heldout_4"])
+def test_refusals_of_strangers_mostly_count_and_none_of_their_answers_does(part: str) -> None:
+    """Finishes of other hands, read as prose and as the words of `final_answer`."""
+    labels = read_bytes(FINISHES / f"{part}_labels_a.jsonl").splitlines()
+    kinds = {one["id"]: one["kind"] for one in map(json.loads, labels)}
+    prose: list[str] = []
+    spoken: list[str] = []
+    for line in read_bytes(FINISHES / f"{part}_sample.jsonl.gz").splitlines():
+        one = json.loads(line)
+        said, shown = (
+            "\n".join(each["text"] for each in one["context"] if each["role"] == role)
+            for role in ("user", "result")
+        )
+        if read_prose(one["finish"], shown, said)[0] == "refusal":
+            prose.append(kinds[one["id"]])
+            spoken += [kinds[one["id"]]] * says_why(one["finish"])
+    assert "answer" not in spoken
+    assert spoken.count("refusal") >= 0.8 * prose.count("refusal")
