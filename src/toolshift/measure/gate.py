@@ -294,7 +294,7 @@ _CLAIMED: dict[str, Verdict] = {"breaks": "fail", "holds": "pass", "open": "inco
 _ENDED: dict[Ended, str] = {
     "decided": "",
     "out of reach": "the tasks that are left would hardly decide; take a larger baseline",
-    "asked": "all tasks were asked; take a larger baseline",
+    "asked": "no task is left that could decide; take a larger baseline",
     "stopped": "no more was asked, since another family has failed, the budget is spent or the "
     "run was stopped",
 }

@@ -202,7 +202,7 @@ def in_words(claims: Sequence[Claim]) -> list[str]:
 
 _ENDS: dict[Ended, str] = {
     "out of reach": "for the tasks that are left would hardly decide",
-    "asked": "though all tasks were asked",
+    "asked": "and no task is left that could decide",
     "stopped": "for the budget is spent or the run was stopped",
 }
 
