@@ -127,8 +127,8 @@ def check_job(job: Job) -> None:
 def check_source(path: Path) -> None:
     """Checks that there is such a file of rows."""
     if not path.is_file():
-        what = "a folder: name a file in it" if path.is_dir() else "not there"
-        raise UsageError(f"{path} is {what}")
+        what = "no plain file: save what comes from there in one" if path.exists() else "not there"
+        raise UsageError(f"{path} is {'a folder: name a file in it' if path.is_dir() else what}")
     if _kind(path) not in (".jsonl", ".json", *TABLES):
         raise UsageError(f"{path}: name a .jsonl, .jsonl.gz, .parquet or .csv file")
 
