@@ -153,6 +153,14 @@ def test_what_cannot_be_told_is_asked_in_a_file_whose_answer_is_carried(
     assert (code, found["questions"], found["rows"][0]["carriage"]) == (0, [], "carried")
 
 
+def test_a_mapping_of_another_change_is_named(toolshift: Run, desk: Path) -> None:
+    (desk / "change.mapping.toml").write_text('renamed = {get_order = "order_info"}\n')
+    code, _, said = toolshift("change", "same.json", "same.json")
+    assert code == 2
+    assert "change.mapping.toml: unknown new tool 'order_info'" in said
+    assert "--mapping" in said
+
+
 def test_a_sequential_change_does_not_ask_what_fails_without_it(toolshift: Run, desk: Path) -> None:
     """The code and the reasons are those of a run that asks everything."""
     (desk / "never_agents.py").write_text("def never(messages, tools):\n    return 'I cannot.'\n")

@@ -128,7 +128,19 @@ def decided(answers: Answers) -> Answers:
     return msgspec.structs.replace(answers, **kept)
 
 
-class WrongEntry(UsageError):
+class WrongMapping(UsageError):
+    """A mapping that is not one of these tools.
+
+    Args:
+        why: what is wrong with it.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the mapping: {why}")
+        self.why = why
+
+
+class WrongEntry(WrongMapping):
     """An entry of a mapping that cannot be.
 
     Args:
@@ -137,21 +149,25 @@ class WrongEntry(UsageError):
     """
 
     def __init__(self, path: tuple[str, ...], why: str) -> None:
-        super().__init__(f"the mapping: {'.'.join(path[:-1])}: {why}")
-        self.path, self.why = path, why
+        super().__init__(f"{'.'.join(path[:-1])}: {why}")
+        self.path = path
 
 
 @contextmanager
 def entries_of(path: Path) -> Iterator[None]:
-    """Says of a wrong entry in which line of its file it stands."""
+    """Says of what is wrong in which file it stands, and of a wrong entry in which line."""
     try:
         yield
-    except WrongEntry as wrong:
+    except WrongMapping as wrong:
         if not path.is_file():
             raise
-        line = _line_of(path.read_text(encoding="utf-8"), wrong.path)
+        entry = wrong.path if isinstance(wrong, WrongEntry) else ()
+        line = _line_of(path.read_text(encoding="utf-8"), entry) if entry else 0
         where = f"{path}:{line}" if line else f"{path}"
-        raise UsageError(f"{where}: {'.'.join(wrong.path[:-1])}: {wrong.why}") from None
+        other = (
+            "" if entry else " If that file is of another change, name a new one with --mapping."
+        )
+        raise UsageError(f"{where}: {wrong.why}{other}") from None
 
 
 def _line_of(text: str, path: tuple[str, ...]) -> int:

@@ -9,13 +9,19 @@ from typing import Any
 import msgspec
 
 from toolshift.core.canonical import same
-from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import Param, Tool
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapping import EVERY, UNDECIDED, Answers, as_key, decided
+from toolshift.shifts.release.mapping import (
+    EVERY,
+    UNDECIDED,
+    Answers,
+    WrongMapping,
+    as_key,
+    decided,
+)
 from toolshift.shifts.release.match import (
     POSSIBLE,
     alike_names,
@@ -408,15 +414,15 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     news |= {*given.given, *given.returned, *given.pages} - of_all
     for names, box, side in ((olds, before, "old"), (news, after, "new")):
         for name in sorted(names - set(box.sources)):
-            raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
+            raise WrongMapping(f"{unknown(f'{side} tool', name, box.sources)}")
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
-        raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
+        raise WrongMapping(f"two tools are renamed to {twice[0]}; say it as `merged`")
     moved = {*given.renamed, *given.removed, *given.split, *merged}
     for old, new in given.renamed.items():
         if new in before.sources and new != old and new not in moved:
-            raise UsageError(
-                f"the mapping: {new} stands for the {new} of before already, so {old} cannot be "
+            raise WrongMapping(
+                f"{new} stands for the {new} of before already, so {old} cannot be "
                 f'renamed to it: say both as `merged`, or {old} = "" where nothing stands for it'
             )
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
@@ -431,14 +437,14 @@ def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
         if tool == EVERY:
             known = {param.name for each in box.tools for param in each.params}
             if name not in known:
-                raise UsageError(f"the mapping: {unknown('parameter of all tools', name, known)}")
+                raise WrongMapping(f"{unknown('parameter of all tools', name, known)}")
             continue
         source = box.sources[tool]
         known = {param.name for param in source.tool.params}
         if name and name not in known:
             known |= {path for path, _ in nodes_in(form_of(source))}
         if name and name not in known:
-            raise UsageError(f"the mapping: {unknown(f'parameter of {tool}', name, known)}")
+            raise WrongMapping(f"{unknown(f'parameter of {tool}', name, known)}")
 
 
 def answered(given: Answers, question: Question, answer: Any) -> Answers:
