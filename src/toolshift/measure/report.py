@@ -77,6 +77,22 @@ class UnreadCalls(msgspec.Struct, frozen=True):
     example: str
 
 
+class EmptyReplies(msgspec.Struct, frozen=True):
+    """Replies that say nothing and call nothing, but for thoughts: they count as empty answers.
+
+    Attributes:
+        replies: how many.
+        episodes: that have some.
+        example: one of these, to open.
+        beside: the fields beside these messages in which a text stands (`reasoning_content`).
+    """
+
+    replies: int
+    episodes: int
+    example: str
+    beside: tuple[str, ...] = ()
+
+
 class AgentReport(msgspec.Struct, frozen=True):
     """The results of one agent.
 
@@ -90,6 +106,7 @@ class AgentReport(msgspec.Struct, frozen=True):
         crashed: the episodes that its own code ended; None where there is none.
         judged: what a judge read of its prose; None where none was asked.
         unread: its replies that look like a tool call that was not read; None where there is none.
+        empty: its replies that say nothing and call nothing; None where there is none.
         grid: what became of each task under each change; None where the tasks are many.
         claims: what a sequential run decided of each shift; None where all episodes were played.
     """
@@ -119,6 +136,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     crashed: Crashes | None = None
     judged: Judged | None = None
     unread: UnreadCalls | None = None
+    empty: EmptyReplies | None = None
     grid: Grid | None = None
     claims: list[Claim] | None = None
 
@@ -336,6 +354,7 @@ def _about(
         crashed=crashed,
         judged=_judged(episodes.judges),
         unread=_unread(rows, episodes.unread),
+        empty=_empty(rows, episodes.empty, episodes.beside),
         grid=grid,
         claims=claims,
     )
@@ -362,10 +381,17 @@ def _judged(counts: Counter[str]) -> Judged | None:
 
 
 def _unread(rows: Rows, replies: Mapping[int, int]) -> UnreadCalls | None:
-    if not replies:
-        return None
+    return UnreadCalls(*_counted(rows, replies)) if replies else None
+
+
+def _empty(rows: Rows, replies: Mapping[int, int], beside: Iterable[str]) -> EmptyReplies | None:
+    return EmptyReplies(*_counted(rows, replies), tuple(beside)) if replies else None
+
+
+def _counted(rows: Rows, replies: Mapping[int, int]) -> tuple[int, int, str]:
+    """How many replies in how many episodes, and the first of these."""
     example = rows["episode"][rows["place"] == min(replies)][0]
-    return UnreadCalls(sum(replies.values()), len(replies), str(example))
+    return sum(replies.values()), len(replies), str(example)
 
 
 def _crashed(rows: Rows, broke: Mapping[int, str]) -> Crashes | None:

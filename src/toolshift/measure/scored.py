@@ -8,7 +8,7 @@ order of the file: parts of a run give the rows of the whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import nan
 from typing import Any, get_args
 
@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Usage
+from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.lm.parse_reply import looks_like_call
+from toolshift.reading.harmony import for_the_user
+from toolshift.reading.text import without_thoughts
 from toolshift.runs.cell import Cell, Stack
 from toolshift.runs.run_folder import Reading, Record
 
@@ -65,6 +68,8 @@ class Scored(msgspec.Struct, frozen=True):
     broke: str = ""
     judges: tuple[str, ...] = ()
     unread: int = 0
+    empty: int = 0
+    beside: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, record: Record, cell: Cell) -> Scored:
@@ -73,12 +78,41 @@ class Scored(msgspec.Struct, frozen=True):
         broke = record.steps[-1].said if ended and record.steps else ""
         judges = tuple(step.judge for step in record.steps if step.judge)
         known = (record.episode, cell, record.grade, record.usage, record.reading)
-        return cls(*known, broke, judges, unread_calls(record))
+        empty, beside = empty_replies(record)
+        return cls(*known, broke, judges, unread_calls(record), empty, beside)
 
 
 def unread_calls(record: Record) -> int:
     """How many replies of an episode were read as prose and look like a tool call."""
     return sum(step.prose and looks_like_call(step.said) for step in record.steps)
+
+
+def empty_replies(record: Record) -> tuple[int, tuple[str, ...]]:
+    """How many replies of an episode are empty, and the fields beside them that hold a text."""
+    steps = list(filter(is_empty, record.steps))
+    return len(steps), tuple(dict.fromkeys(name for step in steps for name in texts_beside(step)))
+
+
+def is_empty(step: Step) -> bool:
+    """Whether a step is a reply that said nothing and called nothing, but for thoughts."""
+    return step.prose and not without_thoughts(for_the_user(step.said)).strip()
+
+
+def texts_beside(step: Step) -> dict[str, str]:
+    """The texts that came beside a message, by field, such as `reasoning_content`.
+
+    What the agent wanted to say may stand there. Names and ids are no texts: they have no blank.
+    """
+    found = {name: " ".join(_texts(value)) for name, value in step.beside.items()}
+    return {name: text for name, text in found.items() if text}
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+    elif isinstance(value, str) and len(value.split()) > 1:
+        yield value
 
 
 class Scenes:
@@ -146,6 +180,8 @@ class Episodes:
             the cell.
         judges: how many messages each judge of prose read.
         unread: how many replies look like a call and were read as prose, by the place of the cell.
+        empty: how many replies said nothing and called nothing, by the place of the cell.
+        beside: the fields beside these messages in which a text stands.
     """
 
     def __init__(self, scenes: Scenes) -> None:
@@ -153,6 +189,8 @@ class Episodes:
         self.broke: dict[int, str] = {}
         self.judges: Counter[str] = Counter()
         self.unread: dict[int, int] = {}
+        self.empty: dict[int, int] = {}
+        self.beside: dict[str, None] = {}
         self._in_broken_shifts: list[int] = []
         self._causes: dict[str, int] = {}
         self._blocks: list[Rows] = []
@@ -177,6 +215,9 @@ class Episodes:
         self.judges.update(row.judges)
         if row.unread:
             self.unread[place] = row.unread
+        if row.empty:
+            self.empty[place] = row.empty
+            self.beside |= dict.fromkeys(row.beside)
         self._new.append(
             (
                 place,

@@ -16,6 +16,7 @@ from toolshift.core.step import Step
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Param, Tool
 from toolshift.interop.schema import choices_of, kind_of
+from toolshift.measure.scored import is_empty, texts_beside
 from toolshift.report.words import right_refusal
 from toolshift.shifts.registry import find_shift
 
@@ -157,6 +158,8 @@ def _told(step: Step) -> list[str]:
     kind = "ask" if step.name == ASK_USER else "refuse" if step.name else step.kind
     act = {"ask": "asks", "answer": "answers", "refuse": f"refuses ({step.name})"}[kind]
     lines = [f"> {act}: {step.said}".rstrip(": ")]
+    if is_empty(step):
+        lines += [f"  only in {name}: {_short(text)}" for name, text in texts_beside(step).items()]
     if step.notice:
         lines.append(f"< system: {step.notice}")
     return [*lines, f"< user: {step.text}"] if step.text else lines

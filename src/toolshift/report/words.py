@@ -6,7 +6,7 @@ from toolshift.core.command_line import command
 from toolshift.core.scene import Outcome
 from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import Measures
-from toolshift.measure.report import AgentReport, Judged, UnreadCalls
+from toolshift.measure.report import AgentReport, EmptyReplies, Judged, UnreadCalls
 
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
@@ -69,6 +69,17 @@ def unread_in_words(unread: UnreadCalls) -> str:
         f"{unread.replies} {holds} what looks like a tool call in a form that is not read, and "
         f"counted as prose. See one: {command('trace', 'RUN', unread.example)}. If it is a call: "
         "start the server with the parser of this model's calls, or use --protocol text"
+    )
+
+
+def empty_in_words(empty: EmptyReplies) -> str:
+    """How many replies are empty, where a text stands beside them, and what to do."""
+    are = "replies are" if empty.replies != 1 else "reply is"
+    where = f" Text stands only in {' and '.join(empty.beside)}." if empty.beside else ""
+    return (
+        f"{empty.replies} {are} empty (no text, no tool call), and counted as an empty answer."
+        f"{where} See one: {command('trace', 'RUN', empty.example)}. Often the limit on tokens "
+        "ended the model's thinking, or the server took the answer for a part of it"
     )
 
 

@@ -28,7 +28,7 @@ from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.sequential import in_words
 from toolshift.report.html import summary as story
 from toolshift.report.tables import change, rate, row_of
-from toolshift.report.words import marks_of, unread_in_words
+from toolshift.report.words import empty_in_words, marks_of, unread_in_words
 from toolshift.runs.plan import PLACEBO
 
 MAX_NAMED, MAX_LINES = 12, 25
@@ -248,6 +248,8 @@ def first_screen(
         above += _wrapped(lead + _of_run(sentence(agent, name), run), width, " " * len(lead))
         if agent.unread:
             above += _wrapped(_of_run(f"{unread_in_words(agent.unread)}.", run), width, "")
+        if agent.empty:
+            above += _wrapped(_of_run(f"{empty_in_words(agent.empty)}.", run), width, "")
     below = _what_to_do(report, agents, width, run, everything)
     grids = [agent.grid for agent in agents if agent.grid is not None]
     if not grids or len(grids) < len(agents):

@@ -13,7 +13,7 @@ import msgspec
 from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.measure.metrics import is_placebo, tier_of
 from toolshift.measure.report import AgentReport, Report
-from toolshift.measure.scored import unread_calls
+from toolshift.measure.scored import is_empty, unread_calls
 from toolshift.report.html.figures import shown
 from toolshift.report.words import marks_of
 from toolshift.runs.cell import Cell
@@ -44,7 +44,8 @@ class Kept(RunFolder):
 def _without_steps(record: Record) -> Record:
     """Steps stay only where a report says something of them; equal texts are kept once."""
     said = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
-    said |= any(step.judge for step in record.steps) or unread_calls(record) > 0
+    said |= any(step.judge or is_empty(step) for step in record.steps)
+    said |= unread_calls(record) > 0
     return msgspec.structs.replace(
         record,
         agent=sys.intern(record.agent),

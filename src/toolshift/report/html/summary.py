@@ -130,6 +130,20 @@ def ability(tier: str) -> str:
     return phrases()["abilities"].get(tier, "")
 
 
+def _replies(agent: AgentReport) -> list[tuple[str, str]]:
+    """Replies that may be counted as something else than was meant."""
+    rows = []
+    if agent.unread:
+        place = f"counted as prose (episode {shown(agent.unread.example)})"
+        text = f"{agent.unread.replies:,}, {place}"
+        rows.append(("Replies with what looks like a tool call that was not read", text))
+    if agent.empty:
+        where = f"text only in {' and '.join(agent.empty.beside)}, " if agent.empty.beside else ""
+        text = f"{agent.empty.replies:,}, {where}episode {shown(agent.empty.example)}"
+        rows.append(("Empty replies (no text, no tool call)", text))
+    return rows
+
+
 def sureness(agent: AgentReport) -> list[tuple[str, str]]:
     """How sure one can be of an agent's figures: what, and how much."""
     rows = [("Episodes", f"{agent.everything.episodes:,}")]
@@ -147,10 +161,7 @@ def sureness(agent: AgentReport) -> list[tuple[str, str]]:
         rows.append(("Trials that disagree", share(agent.everything.flip_rate)))
     if agent.crashed:
         rows.append(("Its own code broke down", f"in {agent.crashed.episodes:,} episodes"))
-    if agent.unread:
-        place = f"counted as prose (episode {shown(agent.unread.example)})"
-        text = f"{agent.unread.replies:,}, {place}"
-        rows.append(("Replies with what looks like a tool call that was not read", text))
+    rows += _replies(agent)
     rows.append(("Infrastructure errors", f"{agent.infrastructure}"))
     if agent.everything.void > agent.infrastructure or agent.everything.void_matters:
         causes = kinds(agent.everything.void_kinds)

@@ -11,6 +11,7 @@ from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grading_rules import calls_not_made
+from toolshift.measure.scored import is_empty, texts_beside
 from toolshift.report.align import align, first_divergence, matched_tools
 from toolshift.report.behind import change_behind
 from toolshift.report.html.episodes.catalog import Row
@@ -122,7 +123,7 @@ class Pack:
             "name": self.cut(step.name),
             "args": self._arguments(step.arguments) if step.kind == "call" else None,
             "text": self.cut(step.text),
-            "said": self.cut(step.said),
+            "said": self.cut(_said(step)),
             "notice": self.cut(step.notice),
             "tools": self.cut(", ".join(step.tools)),
             "true": self.cut(_behind(step)),
@@ -176,6 +177,13 @@ def _right(scene: Scene, steps: Sequence[Step]) -> str:
     missing = calls_not_made(scene, steps) if steps else []
     calls = "".join(f"; not called: {as_call(call)}" for call in missing)
     return f"answer {wanted}{writes}{calls}"
+
+
+def _said(step: Step) -> str:
+    """What a step said; of an empty reply, what stands beside it instead."""
+    if not is_empty(step):
+        return step.said
+    return "\n".join(f"(only in {name}) {text}" for name, text in texts_beside(step).items())
 
 
 def _behind(step: Step) -> str:
