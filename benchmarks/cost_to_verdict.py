@@ -58,9 +58,7 @@ from toolshift.core.tool import JSON
 from toolshift.drift.task_claims import task_claims
 from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, messages
-from toolshift.measure.gate import Rules, judge, sequential_gate
-from toolshift.measure.gating import decide
-from toolshift.measure.sequential import (
+from toolshift.measure.claims import (
     claim_of,
     families_by,
     gate_claims,
@@ -68,6 +66,8 @@ from toolshift.measure.sequential import (
     shift_claims,
     shift_rule,
 )
+from toolshift.measure.gate import Rules, judge, sequential_gate
+from toolshift.measure.gate_statistics import decide
 from toolshift.measure.statistics import drop_of_means
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.execute import RunSpec, execute

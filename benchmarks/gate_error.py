@@ -2,7 +2,7 @@
 
 Each design draws builds afresh: the tasks, the baseline's run and the candidate's. At a true drop
 equal to the margin a pass is an error; at a drop of zero a fail is one. The verdicts come from
-``toolshift.measure.gating``, the very functions of the gate.
+``toolshift.measure.gate_statistics``, the very functions of the gate.
 
 *One family*: tasks 30 to 400, one to four scenes or trials of a task, baseline 60 to 98%, and five
 ways in which the runs depend on each other. ``losses``: the same tasks pass in every run, and the
@@ -34,7 +34,7 @@ from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from toolshift.core.files import pack
-from toolshift.measure.gating import decide, more_tasks
+from toolshift.measure.gate_statistics import decide, more_tasks
 from toolshift.measure.statistics import drop_p_of_means
 
 TASKS = (30, 60, 100, 200, 400)

@@ -13,7 +13,7 @@ runs agree but for the release; `same` and `2` draw every trial afresh, and in `
 hard in both runs. A pass at a true drop of the margin is false, and so is a block at no drop.
 
 *Looks*: the same with three looks at a third, two thirds and all of the tasks. Theirs are its own
-(`looks`, alpha / 3 each); ours are decided by `measure.gating` with the error split likewise, by
+(`looks`, alpha / 3 each); ours are decided by `measure.gate_statistics` with the error split likewise, by
 curtailing (what `--early` does), and by a bet (an e-process with the tasks in random order).
 
 *Scripted*: agents that play real scenes, clean and under two shifts, gated as a whole.
@@ -43,7 +43,7 @@ from toolshift.core import seed as seeds
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
 from toolshift.measure.gate import Rules, judge
-from toolshift.measure.gating import decide
+from toolshift.measure.gate_statistics import decide
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.provenance import manifest
 from toolshift.runs.run_folder import RunFolder

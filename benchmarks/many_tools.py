@@ -42,8 +42,9 @@ from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
 from toolshift.interop.mcp_client import Target
 from toolshift.runs.cell import build
-from toolshift.runs.suite import read_stack, read_task
+from toolshift.runs.suite import read_task
 from toolshift.shifts.foreign import by_rule
+from toolshift.shifts.spelling import read_stack
 
 COUNTS = (12, 50, 200, 420, 840)
 OWN = 12

@@ -51,7 +51,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "measure.power": ("tests/measure/test_power.py",),
     "measure.exact": ("tests/measure/test_exact.py",),
     "measure.gate": ("tests/measure/test_gate.py", FROZEN),
-    "measure.gating": ("tests/measure/test_gating.py",),
+    "measure.gate_statistics": ("tests/measure/test_gate_statistics.py",),
     "measure.diagnosis": (
         "tests/measure/test_diagnosis.py",
         "tests/measure/test_metrics.py",

@@ -15,7 +15,7 @@ How tasks break:
 - *group*: five tasks together. Here the task is not the cluster, and no interval can know it: the
   figures are shown, and not judged.
 
-For the gate (``gating.decide``) a candidate that breaks so is judged twice: with the margin at
+For the gate (``gate_statistics.decide``) a candidate that breaks so is judged twice: with the margin at
 its true loss, where passing it and failing it are both errors of at most 5%; and against a
 baseline of which as many, but other tasks break, with a margin of five points, where failing it is
 a false alarm.
@@ -39,7 +39,7 @@ from interval_coverage import covers, t_alone
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from toolshift.core.files import pack
-from toolshift.measure.gating import decide
+from toolshift.measure.gate_statistics import decide
 from toolshift.measure.statistics import MAX_LEVERAGE, cluster_rate, leverage
 
 TASKS = (20, 50, 200)

@@ -25,10 +25,10 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.interop.text_records import pieces
 from toolshift.lm.parse_reply import parse_reply
-from toolshift.reading.answers.untyped import matches
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.prose import read_prose
 from toolshift.reading.text import codes_in, fold
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.shifts.release.match import alike_names
 from toolshift.worlds.registry import find_world
 

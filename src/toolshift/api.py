@@ -22,8 +22,8 @@ from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
+from toolshift.measure.claims import shift_claims
 from toolshift.measure.report import Report, make_report
-from toolshift.measure.sequential import shift_claims
 from toolshift.report.terminal import as_text
 from toolshift.runs.cell import build
 from toolshift.runs.design import DesignName, read_budget
@@ -40,13 +40,7 @@ from toolshift.runs.pool import Executor
 from toolshift.runs.provenance import task_ids_of
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.study import play
-from toolshift.runs.suite import (
-    Selection,
-    as_struct,
-    read_task,
-    select,
-    whole,
-)
+from toolshift.runs.suite import Selection, as_struct, read_task, select, whole
 
 MAX_WORKERS = 2**16
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")

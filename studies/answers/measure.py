@@ -2,7 +2,7 @@
 
     python studies/answers/measure.py        # writes results.json and disagreements.jsonl.xz
 
-- **today**: the rule that reads English (`reading/answers/untyped.py`);
+- **today**: the rule that reads English (`reading/answers/by_words.py`);
 - **types**: the comparison by type (`reading/answers/`), which may say "unclear";
 - **types, judged**: the same, with what is unclear decided by a script that knows the truth. No
   model is asked: it is a ceiling, not a measurement of a judge.
@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any
 
 from toolshift.core.files import pack, read_bytes
-from toolshift.reading.answers.typed import judge
-from toolshift.reading.answers.untyped import matches
+from toolshift.reading.answers.by_type import judge
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.quantity import RequestContext
 
 HERE = Path(__file__).parent

@@ -26,10 +26,10 @@ from rich.progress import track
 
 from toolshift.core import seed as seeds
 from toolshift.core.files import pack
-from toolshift.core.scene import Applied
+from toolshift.core.scene import Applied, Stack
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
-from toolshift.runs.cell import Stack, write_stack
+from toolshift.runs.cell import write_stack
 from toolshift.runs.check import oracle_fails
 from toolshift.shifts.registry import UNPROVEN, compose, find_shift, shifts
 from toolshift.worlds.registry import find_world

@@ -44,9 +44,9 @@ from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.core.errors import UsageError
 from toolshift.core.files import pack
 from toolshift.interop.mcp_client import Target, list_tools
-from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, Rehearsal
 from toolshift.shifts.registry import find_shift, shifts
+from toolshift.shifts.spelling import read_stack
 
 HERE = Path(__file__).parent
 PATIENCE = 90

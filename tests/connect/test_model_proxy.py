@@ -40,9 +40,9 @@ from toolshift.connect.model_proxy.settings import (
 from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.http import httpx
 from toolshift.episode.grade import grade
-from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import TASKLESS
 from toolshift.shifts.registry import find_shift
+from toolshift.shifts.spelling import read_stack
 
 TASK = "poi/booking/0"
 APPLICABLE = (

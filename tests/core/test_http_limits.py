@@ -31,7 +31,8 @@ from toolshift.core.http_limits import MEGABYTES, SECONDS, fetch, limit
 from toolshift.drift.sources import read_sources
 from toolshift.interop.limited_http import limited_client
 from toolshift.runs.study import play
-from toolshift.runs.suite import read_stack, read_task
+from toolshift.runs.suite import read_task
+from toolshift.shifts.spelling import read_stack
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.openapi import OpenAPISource
 

@@ -54,18 +54,19 @@ from toolshift.interop.text_records import pieces
 from toolshift.interop.tools import from_mcp
 from toolshift.lm.parse_reply import parse_reply
 from toolshift.lm.prompt import render_call, render_system
-from toolshift.reading.answers.untyped import is_pattern, matches
-from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.answers.by_words import is_pattern, matches
+from toolshift.reading.endings import read_plain_prose
 from toolshift.reading.prose import read_prose
 from toolshift.runs.cell import build
 from toolshift.runs.parts import joined
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
-from toolshift.runs.suite import read_arms, read_stack, read_task
+from toolshift.runs.suite import read_task
 from toolshift.shifts.release.file import ShiftFile, as_shift, decode_shift_file
 from toolshift.shifts.release.inputs import read_side, side_of
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import UNDECIDED, settle
+from toolshift.shifts.spelling import read_arms, read_stack
 from toolshift.watch.watch import Watcher
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.recording import read_recording

@@ -11,10 +11,11 @@ import pytest
 from toolshift_lab import poi_2, read_shifts  # noqa: F401 - by their names
 
 from toolshift.core.scene import Scene
+from toolshift.core.shift import TIERS
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
-from toolshift.runs.suite import TIERS, read_arms, read_stack
 from toolshift.shifts.registry import compose, find_shift
+from toolshift.shifts.spelling import read_arms, read_stack
 from toolshift.worlds.registry import find_world
 
 OURS = (

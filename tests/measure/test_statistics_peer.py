@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 from toolshift.measure import statistics as s
 from toolshift.measure.crossed import _variance, crossed_mean
 from toolshift.measure.exact import exact_limits
-from toolshift.measure.gating import change_interval
+from toolshift.measure.gate_statistics import change_interval
 
 CLOSE = 1e-9
 PARTS = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolshift.reading.absence import is_none
-from toolshift.reading.answers.untyped import matches
-from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.answers.by_words import matches
+from toolshift.reading.endings import read_plain_prose
 from toolshift.reading.quantity import RequestContext
 
 WHO = RequestContext(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answers.untyped import matches
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.quantity import RequestContext
 
 ASKED = "Who is the manager of KA-72?"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.reading.answers.untyped import matches
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.choice import chooses_another
 from toolshift.reading.options import rivals
 from toolshift.reading.quantity import RequestContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answers.untyped import matches
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.harmony import Message, for_the_user, messages_of
 
 THOUGHT = "<|channel|>analysis<|message|>Borealis?<|end|><|start|>assistant"

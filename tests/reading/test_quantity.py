@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from toolshift.reading.answers.untyped import matches
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.quantity import RequestContext
 
 Forms = Mapping[tuple[str, str, str], list[str]]

@@ -9,7 +9,7 @@ import pytest
 from toolshift import evaluate
 from toolshift.episode.causes import CAUSES
 from toolshift.report.html.page import make_page
-from toolshift.report.html.summary import phrases
+from toolshift.report.summary import phrases
 from toolshift.runs.run_folder import RunFolder
 
 NAMED = ["oracle", "memorises_names", "never_refuses"]

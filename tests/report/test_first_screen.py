@@ -16,7 +16,7 @@ from rich.cells import cell_len
 import toolshift
 from toolshift.core.terminal import wrapped
 from toolshift.measure.grid import MAX_TASKS, CauseCount, Grid, GridRow, Spot
-from toolshift.report.html.first_screen import MAX_LINES, first_screen, headline, sentence
+from toolshift.report.first_screen import MAX_LINES, first_screen, headline, sentence
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder

@@ -21,8 +21,8 @@ from toolshift.core.message import Reply
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import compare
 from toolshift.measure.diagnosis import words
+from toolshift.report.figures import safe_json, shown
 from toolshift.report.html import write_page
-from toolshift.report.html.figures import safe_json, shown
 from toolshift.report.html.method import run_command, selection_options
 from toolshift.runs.plan import Plan
 from toolshift.runs.provenance import manifest

@@ -13,8 +13,8 @@ from surfing import run_into
 import toolshift
 from toolshift.api import report_of
 from toolshift.measure.report import Report
-from toolshift.report.html import summary as story
-from toolshift.report.html.first_screen import sentence
+from toolshift.report import summary as story
+from toolshift.report.first_screen import sentence
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder

@@ -17,7 +17,7 @@ from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn
 from toolshift.core.scene import Applied
-from toolshift.measure.sequential import families_by, shift_claims
+from toolshift.measure.claims import families_by, shift_claims
 from toolshift.runs.cell import Cell
 from toolshift.runs.design import Budget, read_budget
 from toolshift.runs.execute import RunSpec, execute

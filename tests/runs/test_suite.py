@@ -16,9 +16,10 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.suite import LATER, Selection, read_arms, read_stack, select, suite_of
+from toolshift.runs.suite import LATER, Selection, select, suite_of
 from toolshift.shifts.files import FILES
 from toolshift.shifts.registry import find_shift, shifts
+from toolshift.shifts.spelling import read_arms, read_stack
 
 
 def tiers(plan: Plan) -> Counter[str]:

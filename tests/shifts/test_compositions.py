@@ -10,8 +10,8 @@ from studies.compositions.prove import outcome, triples
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
-from toolshift.runs.suite import read_stack
 from toolshift.shifts.registry import UNPROVEN, compose
+from toolshift.shifts.spelling import read_stack
 from toolshift.worlds.registry import find_world
 
 

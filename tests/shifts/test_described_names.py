@@ -10,10 +10,10 @@ from toolshift.core.scene import Applied
 from toolshift.core.tool import DESCRIPTION, NAME, Tool
 from toolshift.episode.draw import make_scene
 from toolshift.interop.tools import from_mcp
-from toolshift.runs.suite import read_stack
 from toolshift.shifts.described_names import described_names
 from toolshift.shifts.live import live_scene, shifted
 from toolshift.shifts.registry import compose
+from toolshift.shifts.spelling import read_stack
 from toolshift.worlds.registry import find_world
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from running import Run
 
-from toolshift.runs.suite import SUITES, read_arms
+from toolshift.runs.suite import SUITES
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift, shifts
+from toolshift.shifts.spelling import read_arms
 
 STUDY = Path(__file__).parents[2] / "studies" / "real_drift"
 KNOWN = [name for name in shifts() if real_drift(name)]

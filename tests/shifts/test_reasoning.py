@@ -19,9 +19,9 @@ from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
-from toolshift.runs.suite import read_arms
 from toolshift.shifts.dependency import TABLES
 from toolshift.shifts.registry import compose, find_shift, shifts
+from toolshift.shifts.spelling import read_arms
 from toolshift.shifts.wording import TABLES as SYNONYMS
 from toolshift.worlds.registry import OURS, find_world
 

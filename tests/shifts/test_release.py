@@ -20,12 +20,12 @@ from toolshift.core.tool import as_openai
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
-from toolshift.runs.suite import read_arms
 from toolshift.shifts.registry import compose, find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile, find_file_shift, read_shift_file
 from toolshift.shifts.release.inputs import Side, read_side
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import settle
+from toolshift.shifts.spelling import read_arms
 from toolshift.worlds.own import load
 from toolshift.worlds.registry import find_world
 

@@ -13,9 +13,9 @@ from shifts.test_release import Listed, made
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Result
 from toolshift.interop.tools import from_mcp, from_openai
-from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, live_scene, shifted
 from toolshift.shifts.release.mapping import Answers, read_mapping
+from toolshift.shifts.spelling import read_stack
 
 OLD: Listed = [
     {

@@ -18,13 +18,13 @@ from toolshift.core.tool import Result, as_openai
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.interop.tools import from_mcp
-from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, live_scene, shifted
 from toolshift.shifts.registry import compose, find_shift
 from toolshift.shifts.release.describe import Row, rows_of
 from toolshift.shifts.release.file import read_shift_file
 from toolshift.shifts.release.mapping import Answers, Several, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import Settled, settle
+from toolshift.shifts.spelling import read_stack
 from toolshift.worlds.own import load
 
 Functions = dict[str, dict[str, Any]]

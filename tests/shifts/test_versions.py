@@ -19,8 +19,9 @@ from toolshift.episode.draw import make_scene
 from toolshift.runs import cell as cells
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import Selection, read_arms, read_stack, select
+from toolshift.runs.suite import Selection, select
 from toolshift.shifts.registry import apply, find_shift, shifts
+from toolshift.shifts.spelling import read_arms, read_stack
 from toolshift.worlds.registry import find_world
 
 

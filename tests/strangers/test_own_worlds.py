@@ -14,7 +14,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import EpisodeBackend, OracleAgent
-from toolshift.reading.answers.untyped import as_answer
+from toolshift.reading.answers.by_words import as_answer
 from toolshift.worlds.own import load
 
 TOOLS = {

@@ -42,8 +42,9 @@ from toolshift.interop.mcp_client import Target
 from toolshift.interop.mcp_results import texts_of
 from toolshift.interop.server import Server, address_name, command_name
 from toolshift.runs.cell import write_stack
-from toolshift.runs.suite import check_entities, read_stack
+from toolshift.runs.suite import check_entities
 from toolshift.shifts.registry import find_shift
+from toolshift.shifts.spelling import read_stack
 
 MAX_LINES, MAX_WIDTH = 14, 160
 """How much of a result a dry run prints."""

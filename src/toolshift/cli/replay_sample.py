@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from toolshift.core.terminal import print_json, progress, say
 from toolshift.measure.recheck import Difference, Recheck, recheck
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.report.words import verdict
 from toolshift.runs.run_folder import RunFolder
 

@@ -38,7 +38,7 @@ from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, progress, say
 from toolshift.core.text import visible
-from toolshift.measure.sequential import MARGIN, shift_claims
+from toolshift.measure.claims import MARGIN, shift_claims
 from toolshift.report.terminal import print_report
 from toolshift.runs import spans
 from toolshift.runs.estimate import estimate_run

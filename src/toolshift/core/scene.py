@@ -70,6 +70,10 @@ class Applied(msgspec.Struct, frozen=True):
     severity: int
 
 
+Stack = tuple[Applied, ...]
+"""Shifts in the order in which they are applied."""
+
+
 class Declared(Protocol):
     """What a scene needs to know about a shift to say whether it is applicable."""
 

@@ -21,6 +21,7 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
+from toolshift.core.scene import Stack
 from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
 from toolshift.data.conversation import (
     PARAMETERS,
@@ -47,10 +48,10 @@ from toolshift.data.tools import apart, check_gone, distractors
 from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.tools import from_openai
-from toolshift.runs.cell import Stack, write_stack
-from toolshift.runs.suite import stacks_of
+from toolshift.runs.cell import write_stack
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
+from toolshift.shifts.spelling import stacks_of
 from toolshift.shifts.training_families import TRAINING_FAMILIES
 
 DISTRACTORS = "distractors"

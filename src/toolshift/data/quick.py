@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.scene import Stack
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.data.augment import (
@@ -43,7 +44,7 @@ from toolshift.data.formats.openai import THOUGHTS
 from toolshift.data.interface_texts import in_english
 from toolshift.data.prepared import Prepared, prepared
 from toolshift.data.validators import validator_of
-from toolshift.runs.cell import Stack, write_stack
+from toolshift.runs.cell import write_stack
 
 MAX_LISTS = 4096
 MAX_SHOWN = 4096

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from toolshift.measure.claims import families_by
 from toolshift.measure.metrics import shift_of
-from toolshift.measure.sequential import families_by
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.design import Design
 from toolshift.runs.plan import Plan

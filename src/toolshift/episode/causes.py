@@ -28,7 +28,7 @@ from toolshift.episode.grading_rules import (
     is_plain,
     shown_fields,
 )
-from toolshift.reading.answers.untyped import passage
+from toolshift.reading.answers.by_words import passage
 from toolshift.reading.pages import offers_more
 from toolshift.reading.shown_values import is_shown, is_shown_number
 from toolshift.reading.text import fold

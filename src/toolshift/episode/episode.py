@@ -47,7 +47,7 @@ from toolshift.episode.budget import Budget
 from toolshift.episode.grading_rules import answers_right
 from toolshift.episode.user import answer as user_answers
 from toolshift.reading.absence import is_none
-from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.endings import read_plain_prose
 from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose, says_why
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]

@@ -17,9 +17,9 @@ from toolshift.core.render import FORMS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
+from toolshift.reading.answers.by_type import Verdict, judge
+from toolshift.reading.answers.by_words import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.answers.kinds import AnswerKind
-from toolshift.reading.answers.typed import Verdict, judge
-from toolshift.reading.answers.untyped import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
 from toolshift.reading.quantity import RequestContext
 from toolshift.reading.text import fold, imitated_codes

@@ -13,9 +13,9 @@ import msgspec
 
 from toolshift.core.command_line import command
 from toolshift.episode.grade import UNCLEAR
+from toolshift.measure.claims import Claim, in_words
 from toolshift.measure.metrics import ALPHA, Measures
 from toolshift.measure.power import POWER
-from toolshift.measure.sequential import Claim, in_words
 from toolshift.measure.statistics import Interval
 
 FLOOR, CEILING = 0.1, 0.95

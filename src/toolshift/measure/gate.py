@@ -17,9 +17,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
-from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
-from toolshift.measure.sequential import (
+from toolshift.measure.claims import (
     Claim,
     Ended,
     claim_of,
@@ -27,6 +25,14 @@ from toolshift.measure.sequential import (
     gate_claims,
     gate_rule,
 )
+from toolshift.measure.gate_statistics import (
+    CONFIDENCE,
+    Verdict,
+    change_interval,
+    decide,
+    more_tasks,
+)
+from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
 from toolshift.measure.statistics import Interval, task_means
 from toolshift.measure.two_runs import (
     PairedScene,

@@ -19,7 +19,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.measure.gate import MAX_VOID
-from toolshift.measure.gating import Verdict
+from toolshift.measure.gate_statistics import Verdict
 from toolshift.measure.metrics import is_placebo
 from toolshift.measure.two_runs import PairedScene, pair_runs, version_notes
 from toolshift.runs.run_folder import Record, RunFolder

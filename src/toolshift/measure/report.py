@@ -13,6 +13,7 @@ import numpy as np
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
+from toolshift.measure.claims import Claim, is_finished, shift_claims_of
 from toolshift.measure.diagnosis import (
     Crashes,
     Weakness,
@@ -36,7 +37,6 @@ from toolshift.measure.metrics import (
     world_of,
 )
 from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scenes, Scored
-from toolshift.measure.sequential import Claim, is_finished, shift_claims_of
 from toolshift.measure.statistics import Interval
 from toolshift.reading.prose import FAILED
 from toolshift.runs.cell import Cell

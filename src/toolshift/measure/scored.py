@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Usage
+from toolshift.core.scene import Stack
 from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.episode.episode import End
@@ -25,7 +26,7 @@ from toolshift.episode.grade import Grade
 from toolshift.lm.parse_reply import looks_like_call
 from toolshift.reading.harmony import for_the_user
 from toolshift.reading.text import without_thoughts
-from toolshift.runs.cell import Cell, Stack
+from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Reading, Record
 
 Rows = NDArray[np.void]

@@ -10,9 +10,9 @@ from toolshift.measure.diagnosis import bounds_of, percent, points, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.statistics import Interval
-from toolshift.report.html import first_screen
-from toolshift.report.html import summary as story
-from toolshift.report.html.figures import LONGEST, share, shown
+from toolshift.report import first_screen
+from toolshift.report import summary as story
+from toolshift.report.figures import LONGEST, share, shown
 from toolshift.report.words import marks_of
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&$])")

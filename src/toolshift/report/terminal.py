@@ -19,7 +19,7 @@ from toolshift.core.text import visible
 from toolshift.measure.diagnosis import bounds_of, drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, Skipped, draws_entities
-from toolshift.report.html.first_screen import first_screen
+from toolshift.report.first_screen import first_screen
 from toolshift.report.tables import (
     BEHAVIOUR,
     behaviour_table,

@@ -10,14 +10,13 @@ from hashlib import blake2b
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Applied, Scene
+from toolshift.core.scene import Applied, Scene, Stack
 from toolshift.core.shift import NotApplicable
 from toolshift.core.world import World
 from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import apply, find_shift
 from toolshift.worlds.registry import find_world
 
-Stack = tuple[Applied, ...]
 Worlds = Callable[[str], World]
 
 

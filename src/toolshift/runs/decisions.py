@@ -21,7 +21,7 @@ from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
 from toolshift.episode.grade import is_unclear, regrade
 from toolshift.episode.grading_rules import answer_verdicts
-from toolshift.reading.answers.untyped import as_answer
+from toolshift.reading.answers.by_words import as_answer
 from toolshift.reading.prose import ProseReader
 from toolshift.runs.run_folder import DECISIONS, Record, RunFolder
 

@@ -13,10 +13,10 @@ import msgspec
 
 from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Applied
+from toolshift.core.scene import Applied, Stack
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.with_tools import with_tools
-from toolshift.runs.cell import Cell, Stack, build, write_stack
+from toolshift.runs.cell import Cell, build, write_stack
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
 from toolshift.shifts.registry import find_shift

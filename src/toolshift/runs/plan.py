@@ -21,13 +21,14 @@ from toolshift.core.errors import (
     place_of,
     placed,
 )
-from toolshift.core.scene import Applied, Scene
+from toolshift.core.scene import Applied, Scene, Stack
 from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.tool import JSON
-from toolshift.runs.cell import Cell, Stack, build
+from toolshift.runs.cell import Cell, build
 from toolshift.runs.check_shift import is_unproved, misread
-from toolshift.runs.suite import Arm, ResolvedSelection, as_applied
+from toolshift.runs.suite import ResolvedSelection
 from toolshift.shifts.registry import find_shift, shifts
+from toolshift.shifts.spelling import Arm, as_applied
 from toolshift.worlds.registry import find_world
 
 PLACEBO = "placebo"

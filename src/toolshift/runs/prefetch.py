@@ -27,9 +27,9 @@ import msgspec
 from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
 from toolshift.core.files import cut_torn_line, decode, hold, writing
+from toolshift.core.scene import Stack
 from toolshift.core.tool import JSON
 from toolshift.episode.contract import ScriptedAgent
-from toolshift.runs.cell import Stack
 from toolshift.runs.plan import Plan, Planned, Visit, visited
 from toolshift.runs.pool import Executor, Pool, open_pool
 from toolshift.runs.run_folder import AHEAD, InMemoryStore, RunFolder, check_new

@@ -48,14 +48,14 @@ from toolshift.core.files import (
 )
 from toolshift.core.message import Usage
 from toolshift.core.redaction import stored_without_secrets
-from toolshift.core.scene import Applied, Scene
+from toolshift.core.scene import Applied, Scene, Stack
 from toolshift.core.shift import split_version
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.runs import own
-from toolshift.runs.cell import Cell, Stack
+from toolshift.runs.cell import Cell
 from toolshift.runs.design import FIXED, Design
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.suite import SUITES, ResolvedSelection

@@ -10,12 +10,12 @@ import msgspec
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.core.scene import Scene
+from toolshift.core.scene import Scene, Stack
 from toolshift.core.shift import SEVERITIES, NotApplicable, without_versions
 from toolshift.episode.draw import make_scene
-from toolshift.runs.cell import Stack
-from toolshift.runs.suite import check_entities, stacks_of
+from toolshift.runs.suite import check_entities
 from toolshift.shifts.registry import compose, find_shift
+from toolshift.shifts.spelling import stacks_of
 from toolshift.shifts.training_families import PAFT
 from toolshift.worlds.registry import find_world
 

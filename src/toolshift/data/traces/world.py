@@ -26,7 +26,7 @@ from toolshift.core.tool import JSON
 from toolshift.data.traces.masking import Mask
 from toolshift.data.traces.recorded import Made, Recorded
 from toolshift.interop.mcp_results import UPSTREAM
-from toolshift.reading.answers.untyped import is_pattern
+from toolshift.reading.answers.by_words import is_pattern
 from toolshift.worlds.own.file import SYSTEM, read_file
 from toolshift.worlds.own.recording import FORMAT, Head, Line, Write, as_write
 from toolshift.worlds.own.spare import states, values_at

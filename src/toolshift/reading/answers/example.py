@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from toolshift.reading.answers.by_type import judge
+from toolshift.reading.answers.by_words import matches
 from toolshift.reading.answers.kinds import YES_NO, AnswerKind, is_json
 from toolshift.reading.answers.languages import in_known_form
-from toolshift.reading.answers.typed import judge
-from toolshift.reading.answers.untyped import matches
 from toolshift.reading.text import fold
 from toolshift.reading.values import value_of
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from toolshift.reading.answers.untyped import is_pattern
+from toolshift.reading.answers.by_words import is_pattern
 from toolshift.reading.text import fold
 from toolshift.reading.values import value_of
 

@@ -14,7 +14,7 @@ from toolshift.measure.diagnosis import CEILING, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.report.html.marks import (
     ACCENT,
     INK,

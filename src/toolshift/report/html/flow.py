@@ -13,7 +13,7 @@ from typing import Any
 
 from toolshift.measure.diagnosis import words
 from toolshift.measure.metrics import Measures
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.report.html.subjects import Subject
 
 MAX_SHIFTS = 14

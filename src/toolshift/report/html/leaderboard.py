@@ -17,7 +17,7 @@ from toolshift.core.tool import JSON
 from toolshift.measure.comparable import Comparability, comparability
 from toolshift.measure.metrics import TIER_ORDER, Measures
 from toolshift.measure.report import AgentReport, Report
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.report.html.method import facts
 from toolshift.report.html.page import POLICY, asset, environment
 from toolshift.report.html.subjects import run_name

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolshift.measure.metrics import Measures
 from toolshift.measure.statistics import Interval
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 
 Spec = dict[str, Any]
 ACCENT, INK, MUTED, LINE = "var(--accent)", "var(--ink)", "var(--muted)", "var(--line)"

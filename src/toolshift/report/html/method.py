@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.scene import Stack
 from toolshift.measure.report import draws_entities
-from toolshift.report.html.figures import shown
-from toolshift.runs.cell import Stack
+from toolshift.report.figures import shown
 from toolshift.runs.run_folder import Manifest, RunFolder
-from toolshift.runs.suite import Arm, ResolvedSelection, Selection, find_suite, select
+from toolshift.runs.suite import ResolvedSelection, Selection, find_suite, select
 from toolshift.shifts.registry import find_shift
+from toolshift.shifts.spelling import Arm
 
 LONGEST_COMMAND = 100_000
 """Characters; one that is cut off could not be pasted."""

@@ -15,11 +15,12 @@ from toolshift.core.files import read_bytes, save
 from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, make_report
-from toolshift.report.html import charts, first_screen, flow, method
+from toolshift.report import first_screen
+from toolshift.report import summary as story
+from toolshift.report.figures import figure, foreign, safe_json, seconds, shown
+from toolshift.report.html import charts, flow, method
 from toolshift.report.html import comparison as versus
-from toolshift.report.html import summary as story
 from toolshift.report.html.episodes import KEEP, Fragment, fragment
-from toolshift.report.html.figures import figure, foreign, safe_json, seconds, shown
 from toolshift.report.html.subjects import Kept, Subject, run_name, subjects_of
 from toolshift.runs.run_folder import RunFolder
 

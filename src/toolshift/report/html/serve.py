@@ -23,9 +23,9 @@ from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
 from toolshift.core.text import is_count
 from toolshift.core.tool import JSON
+from toolshift.report.figures import safe_json
 from toolshift.report.html.episode_index import Book
 from toolshift.report.html.episodes import fragment
-from toolshift.report.html.figures import safe_json
 from toolshift.report.html.page import make_page
 from toolshift.runs.run_folder import RunFolder
 

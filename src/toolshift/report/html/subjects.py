@@ -14,7 +14,7 @@ from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.measure.metrics import is_placebo, tier_of
 from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.scored import is_empty, unread_calls
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.report.words import marks_of
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder

@@ -14,7 +14,7 @@ from toolshift.core.files import write, writing
 from toolshift.core.tool import JSON
 from toolshift.measure.statistics import Interval
 from toolshift.measure.trend import ANCHOR, FRESH, Arm, Point, Trend, has_lost, sentence_of
-from toolshift.report.html.figures import shown
+from toolshift.report.figures import shown
 from toolshift.report.html.page import POLICY, asset, environment
 
 WIDTH, HEIGHT = 760, 230

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from toolshift.core.ask import Ask, as_said
 from toolshift.core.scene import Scene
 from toolshift.interop.tools import Toolbox
-from toolshift.reading.answers.untyped import as_answer
+from toolshift.reading.answers.by_words import as_answer
 from toolshift.shifts.release.conversions import converted
 from toolshift.shifts.release.mapped_tools import Route
 from toolshift.shifts.release.results import values_at

@@ -24,9 +24,9 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
+from toolshift.reading.answers.by_words import is_pattern
 from toolshift.reading.answers.example import is_of_kind, says_right
 from toolshift.reading.answers.kinds import KINDS
-from toolshift.reading.answers.untyped import is_pattern
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {

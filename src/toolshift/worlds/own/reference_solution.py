@@ -13,8 +13,8 @@ from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
+from toolshift.reading.answers.by_words import as_answer, data_values, is_pattern, single_values
 from toolshift.reading.answers.example import says_right
-from toolshift.reading.answers.untyped import as_answer, data_values, is_pattern, single_values
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Call, Given, is_free
 from toolshift.worlds.own.sources import fact

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from toolshift.core.codecs import leaves
 from toolshift.core.solver import Impossible
 from toolshift.core.tool import JSON
+from toolshift.reading.answers.by_words import as_answer, matches, passage, single_values
 from toolshift.reading.answers.example import says_right
-from toolshift.reading.answers.untyped import as_answer, matches, passage, single_values
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
 from toolshift.worlds.own.file import Given

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from toolshift.core.scene import Stack
 from toolshift.report.html.episodes.catalog import Row
-from toolshift.runs.cell import Stack
 
 Group = tuple[int, str, Stack, str, str]
 

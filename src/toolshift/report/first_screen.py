@@ -22,11 +22,11 @@ from toolshift.core.command_line import command
 from toolshift.core.shift import TIERS
 from toolshift.core.terminal import padded, wrapped
 from toolshift.core.text import visible
+from toolshift.measure.claims import in_words
 from toolshift.measure.diagnosis import broke_down, drop_of, is_loss, opened, smallest_loss, words
 from toolshift.measure.grid import CLEAN, Grid, GridRow, Spot
 from toolshift.measure.report import AgentReport, Report
-from toolshift.measure.sequential import in_words
-from toolshift.report.html import summary as story
+from toolshift.report import summary as story
 from toolshift.report.tables import change, rate, row_of
 from toolshift.report.words import empty_in_words, marks_of, unread_in_words
 from toolshift.runs.plan import PLACEBO

@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from toolshift.reading.absence import is_none
+from toolshift.reading.answers.by_words import as_answer, plain, says_text
 from toolshift.reading.answers.evidence import Shown, shown_in
 from toolshift.reading.answers.kinds import ID, YES_NO, AnswerKind, kind_of
 from toolshift.reading.answers.languages import in_known_form, says_in_words
@@ -29,7 +30,6 @@ from toolshift.reading.answers.stated import (
     without,
     words_of,
 )
-from toolshift.reading.answers.untyped import as_answer, plain, says_text
 from toolshift.reading.answers.yes_no import says_yes
 from toolshift.reading.options import rivals as options_of
 from toolshift.reading.phrase_spans import places

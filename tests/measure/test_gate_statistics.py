@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from toolshift.measure.gating import CHANCE, CONFIDENCE, change_interval, decide, more_tasks
+from toolshift.measure.gate_statistics import (
+    CHANCE,
+    CONFIDENCE,
+    change_interval,
+    decide,
+    more_tasks,
+)
 from toolshift.measure.statistics import Interval
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from toolshift.episode.episode import read_ending
-from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.endings import read_plain_prose
 from toolshift.reading.prose import FAILED, ProseReading
 
 SHOWN = '{"title":"Dune","copies":4,"status":"shipped","due":"2026-03-03","room":"Aurora"}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answers.untyped import is_pattern, matches, says_text
+from toolshift.reading.answers.by_words import is_pattern, matches, says_text
 from toolshift.reading.quantity import RequestContext
 
 HONEST = [

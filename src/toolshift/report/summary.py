@@ -30,7 +30,7 @@ from toolshift.measure.diagnosis import (
 )
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport
-from toolshift.report.html.figures import share, shown, signed
+from toolshift.report.figures import share, shown, signed
 
 Verdict = Literal["breaks", "unsure", "holds", "undefined"]
 UNDER_HALF = "clean score under 50%"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.reading.answers.typed import judge
+from toolshift.reading.answers.by_type import judge
 from toolshift.reading.quantity import RequestContext
 
 TIDES = RequestContext(
