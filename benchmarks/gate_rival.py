@@ -13,7 +13,7 @@ runs agree but for the release; `same` and `2` draw every trial afresh, and in `
 hard in both runs. A pass at a true drop of the margin is false, and so is a block at no drop.
 
 *Looks*: the same with three looks at a third, two thirds and all of the tasks. Theirs are its own
-(`looks`, alpha / 3 each); ours are decided by `measure.gate_statistics` with the error split likewise, by
+(`looks`, alpha / 3 each); ours by `measure.gate_statistics` with the error split alike, by
 curtailing (what `--early` does), and by a bet (an e-process with the tasks in random order).
 
 *Scripted*: agents that play real scenes, clean and under two shifts, gated as a whole.

@@ -15,7 +15,7 @@ How tasks break:
 - *group*: five tasks together. Here the task is not the cluster, and no interval can know it: the
   figures are shown, and not judged.
 
-For the gate (``gate_statistics.decide``) a candidate that breaks so is judged twice: with the margin at
+For the gate (`gate_statistics.decide`) such a candidate is judged twice: with the margin at
 its true loss, where passing it and failing it are both errors of at most 5%; and against a
 baseline of which as many, but other tasks break, with a margin of five points, where failing it is
 a false alarm.

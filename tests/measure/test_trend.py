@@ -14,6 +14,7 @@ import pytest
 
 import toolshift
 from toolshift.core.errors import UsageError
+from toolshift.episode.grade import AT_WILL
 from toolshift.measure.trend import Trend, has_lost, make_trend, read_days, sentence_of
 from toolshift.report.html.trend import make_page, write_trend
 
@@ -96,6 +97,17 @@ def test_void_episodes_are_not_counted(folder: Path) -> None:
     assert (point.episodes, point.void) == (0, trend_of(folder).points[0].episodes)
     assert isnan(point.clean.estimate)
     assert has_lost(trend_of(folder)) == []
+
+
+@pytest.mark.parametrize("cause", AT_WILL)
+def test_a_void_that_the_agent_can_bring_about_is_a_loss(folder: Path, cause: str) -> None:
+    def ends_so(number: int, grade: dict[str, Any]) -> None:
+        grade.update(void=True, passed=False, cause=cause)
+
+    another_day(folder, "2026-01-12", ends_so)
+    point = trend_of(folder).points[-1]
+    assert (point.clean.estimate, point.void) == (0, 0)
+    assert has_lost(trend_of(folder))
 
 
 def test_a_day_of_void_episodes_is_no_beginning_and_no_end(folder: Path) -> None:

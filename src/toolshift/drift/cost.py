@@ -46,7 +46,7 @@ class Cost(msgspec.Struct, frozen=True):
         wording: the drop under the new wording alone, over all tasks; None where no wording
             changed, or nothing else did.
         left_out: tasks that the release cannot be applied to, by reason.
-        void: pairs left out, because an episode of either was void.
+        void: episodes left out; those whose end the agent may have brought about count as failures.
     """
 
     agent: str
@@ -171,7 +171,7 @@ def _cost(
     arms: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     void = 0
     for cell, record in rows:
-        if record.grade.void:
+        if record.grade.excused:
             void += 1
         else:
             arms[_arm(cell)][cell.lineage].append(float(record.grade.passed))

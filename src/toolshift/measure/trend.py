@@ -139,7 +139,7 @@ def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Record]]) 
     shifted: Scores = {}
     void = 0
     for cell, record in rows:
-        if record.grade.void:
+        if record.grade.excused:
             void += 1
         elif not is_placebo(cell):
             scores = shifted if cell.shifts else clean
@@ -153,7 +153,7 @@ def _by_scene(rows: Sequence[tuple[Cell, Record]]) -> Scenes:
     return {
         cell.id: (cell.lineage, float(record.grade.passed))
         for cell, record in rows
-        if not record.grade.void and not is_placebo(cell)
+        if not record.grade.excused and not is_placebo(cell)
     }
 
 

@@ -50,7 +50,7 @@ def cost_of(run: RunFolder, release: str) -> Interval:
     cells = {cell.id: cell for cell in run.plan.cells}
     arms: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in run.records():
-        if not record.grade.void:
+        if not record.grade.excused:
             cell = cells[record.cell]
             arms[shift_of(cell)][cell.lineage].append(float(record.grade.passed))
     drop = paired_drop(arms[""], arms[release])

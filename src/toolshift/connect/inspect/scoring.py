@@ -105,7 +105,7 @@ def graded() -> Scorer:
     """Grades the kept trace of a sample by rule; `inspect score` does so again from a log.
 
     1 for a pass and 0 for a failure, its cause in the explanation. What is not the model's doing
-    (its infrastructure, or a question that the simulated user did not understand) is not scored.
+    (its infrastructure) is not scored. Where it may have brought that about, it has failed.
     An episode that a limit of Inspect's cut short counts as one that ran out of its budget.
     """
 
@@ -115,7 +115,7 @@ def graded() -> Scorer:
         answers = [step.said or step.name for step in kept.steps if step.kind != "call"]
         told = {"grade": msgspec.json.decode(JSON.encode(verdict))}
         answer = answers[-1] if answers else ""
-        if verdict.void:
+        if verdict.excused:
             return Score.unscored(reason=verdict.cause, answer=answer, metadata=told)
         why = verdict.cause or "passed"
         return Score(value=int(verdict.passed), answer=answer, explanation=why, metadata=told)

@@ -27,7 +27,7 @@ def samples(folder: RunFolder, agent: str, common: Sample, prefix: str) -> Itera
     """
     took = folder.timings()
     for record in folder.records():
-        if record.agent != agent or record.grade.void:
+        if record.agent != agent or record.grade.excused:
             continue
         cell = folder.cell(record)
         result = f"{prefix}.{shift_of(cell) or CLEAN}.accuracy"
