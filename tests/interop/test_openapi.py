@@ -105,3 +105,11 @@ def test_two_operations_of_one_name_are_refused() -> None:
     paths = {path: {"get": {"responses": {}}} for path in ("/users/{id}", "/users/id")}
     with pytest.raises(UsageError, match=r"GET /users/\{id\} and GET /users/id would both be"):
         read_openapi({"openapi": "3.1.0", "paths": paths})
+
+
+@pytest.mark.parametrize("flag", [True, False, None])
+def test_a_deprecated_operation_stays_one(flag: bool | None) -> None:
+    said = document({"type": "object"}, LINE)
+    said["paths"]["/orders"]["post"] |= {} if flag is None else {"deprecated": flag}
+    (operation,) = read_openapi(said)
+    assert operation.shown.get("deprecated") is (True if flag else None)

@@ -200,6 +200,7 @@ def _operation(
     }
     outputs = _outputs(said.get("responses"), document)
     shown |= {"outputSchema": outputs} if outputs else {}
+    shown |= {"deprecated": True} if said.get("deprecated") is True else {}
     return Operation(method, path, places, shown, styles, _login_of(said, document))
 
 
