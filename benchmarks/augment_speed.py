@@ -32,7 +32,7 @@ from conversations import arguments, tools
 from toolshift import augment
 from toolshift.core.tool import JSON
 from toolshift.data.augment import Recipe, augmented
-from toolshift.data.quick import Quick
+from toolshift.data.augment_quick import Quick
 
 RECIPE = Recipe(alpha=1.0, shifts=("SBP",))
 QUICK = Quick(RECIPE)

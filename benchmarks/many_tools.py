@@ -44,7 +44,7 @@ from toolshift.interop.mcp_client import Target
 from toolshift.runs.cell import build
 from toolshift.runs.suite import read_task
 from toolshift.shifts.foreign import by_rule
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 COUNTS = (12, 50, 200, 420, 840)
 OWN = 12

@@ -29,7 +29,7 @@ from mcp.types import CallToolResult, ListToolsResult
 from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.interop.mcp_client import Target
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 STACKS = ("", "parameter_rename:3", "semantic_rename:3+parameter_rename:3+format_drift:2")
 TOOL = {

@@ -2,7 +2,7 @@
 
     python benchmarks/quick_path.py [--rows 2000] [--rounds 9] [--json FILE]
 
-`data/quick` renames OpenAI rows by their bytes; `data.augment.augmented` takes every row apart, and
+`data/augment_quick` renames OpenAI rows by their bytes; `data.augment.augmented` takes every row apart, and
 serves all formats and all shifts. Both go over the same lines in turns, in one process, after every
 list of tools has been met; of each the best turn counts, by CPU time. The lines are those of
 `augment_speed.py`.
@@ -22,7 +22,7 @@ from machine import versions
 
 from toolshift.core.tool import JSON
 from toolshift.data.augment import Recipe, augmented
-from toolshift.data.quick import Quick
+from toolshift.data.augment_quick import Quick
 
 RECIPES = {
     "names": Recipe(alpha=1.0, shifts=("SBP",)),

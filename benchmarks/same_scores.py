@@ -83,7 +83,7 @@ PLAIN_PATH = """
 import sys
 from toolshift.cli import main
 try:
-    from toolshift.data.quick import Quick
+    from toolshift.data.augment_quick import Quick
 except ModuleNotFoundError:
     pass
 else:

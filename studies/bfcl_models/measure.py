@@ -54,7 +54,7 @@ from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import ResolvedSelection
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.spelling import read_arms
+from toolshift.shifts.stacks import read_arms
 from toolshift.train.data import expert_rows
 from toolshift.train.own_data import OwnData, check_shifted, own_rows
 from toolshift.train.presets import preset

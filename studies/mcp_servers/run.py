@@ -44,7 +44,7 @@ from toolshift.interop.mcp_client import Target, list_tools  # noqa: E402
 from toolshift.runs.own_checking import check_tasks  # noqa: E402
 from toolshift.shifts.live import Rehearsal  # noqa: E402
 from toolshift.shifts.registry import shifts  # noqa: E402
-from toolshift.shifts.spelling import read_arms  # noqa: E402
+from toolshift.shifts.stacks import read_arms  # noqa: E402
 from toolshift.worlds.own import load  # noqa: E402
 
 AGENTS = ("oracle", "memorises_names")

@@ -16,7 +16,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from toolshift.drift.instructions import signs_in
+from toolshift.drift.poisoning import signs_in
 
 HERE = Path(__file__).parent
 HIDDEN = range(30, 44)

@@ -46,7 +46,7 @@ from toolshift.core.files import pack
 from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.shifts.live import Live, Rehearsal
 from toolshift.shifts.registry import find_shift, shifts
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 HERE = Path(__file__).parent
 PATIENCE = 90

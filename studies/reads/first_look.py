@@ -34,7 +34,7 @@ from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 HERE = Path(__file__).parent
 ASKED: dict[str, Any] = tomllib.loads((HERE / "first_look.toml").read_text("utf-8"))

@@ -15,7 +15,7 @@ from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.server import bind, web_server
 from toolshift.core.http import httpx
 from toolshift.core.loopback import LOOPBACK
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 
 @contextlib.contextmanager

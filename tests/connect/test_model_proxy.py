@@ -42,7 +42,7 @@ from toolshift.core.http import httpx
 from toolshift.episode.grade import grade
 from toolshift.shifts.live import TASKLESS
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 TASK = "poi/booking/0"
 APPLICABLE = (

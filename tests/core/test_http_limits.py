@@ -32,7 +32,7 @@ from toolshift.drift.sources import read_sources
 from toolshift.interop.limited_http import limited_client
 from toolshift.runs.study import play
 from toolshift.runs.suite import read_task
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.openapi import OpenAPISource
 

@@ -26,13 +26,13 @@ from toolshift.core.message import PROTOCOL_NAMES, protocol_tools
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.data.augment import COLUMN, DEFAULT, Made, Recipe, augmented, check_recipe
+from toolshift.data.augment_quick import Quick
 from toolshift.data.card import write_card
 from toolshift.data.conversation import Call, Conversation, Message, RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
 from toolshift.data.parquet import without_holes
 from toolshift.data.prepared import Prepared, called, prepared
-from toolshift.data.quick import Quick
 from toolshift.data.replay import check, replay, undone
 from toolshift.data.tools import ToolIndex
 from toolshift.shifts.surface import Surface

@@ -19,9 +19,9 @@ import toolshift.shifts
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.data.augment import DEFAULT, Recipe, augmented
+from toolshift.data.augment_quick import Quick
 from toolshift.data.formats import FORMATS, ONLY_BACK
 from toolshift.data.prepared import called, prepared
-from toolshift.data.quick import Quick
 from toolshift.data.replay import check, replay, undone
 from toolshift.shifts.training_families import TRAINING_FAMILIES
 

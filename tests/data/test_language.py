@@ -10,7 +10,7 @@ import pytest
 from toolshift.data.augment import ENDINGS, Recipe, augmented
 from toolshift.data.interface_texts import in_english
 from toolshift.data.language import ENGLISH, LANGUAGES, language_of
-from toolshift.data.refusals import REFUSALS
+from toolshift.data.refusal_rows import REFUSALS
 
 TALK = {
     "en": ("Cancel my order A-1000, please.", "Cancels an order that is open."),

@@ -18,7 +18,7 @@ from toolshift.core.http import httpx
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.form import ToldError
 from toolshift.dialects.sse import events
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 STREAMS = 1000
 TOOLS = start_episode("poi/booking/0").tools()[:3]

@@ -44,8 +44,8 @@ from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.changes import changes_between
 from toolshift.drift.events import drift_report
-from toolshift.drift.instructions import SIGNS, signs_in
 from toolshift.drift.lock import lock_tools, read_any_lock, read_lock, write_lock
+from toolshift.drift.poisoning import SIGNS, signs_in
 from toolshift.drift.stream import Reader
 from toolshift.interop.mcp_results import as_mcp, as_result
 from toolshift.interop.openapi import read_openapi
@@ -55,8 +55,8 @@ from toolshift.interop.tools import from_mcp
 from toolshift.lm.parse_reply import parse_reply
 from toolshift.lm.prompt import render_call, render_system
 from toolshift.reading.answers.by_words import is_pattern, matches
-from toolshift.reading.endings import read_plain_prose
 from toolshift.reading.prose import read_prose
+from toolshift.reading.refusals import read_plain_prose
 from toolshift.runs.cell import build
 from toolshift.runs.parts import joined
 from toolshift.runs.run_folder import Record, RunFolder
@@ -66,7 +66,7 @@ from toolshift.shifts.release.file import ShiftFile, as_shift, decode_shift_file
 from toolshift.shifts.release.inputs import read_side, side_of
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import UNDECIDED, settle
-from toolshift.shifts.spelling import read_arms, read_stack
+from toolshift.shifts.stacks import read_arms, read_stack
 from toolshift.watch.watch import Watcher
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.recording import read_recording

@@ -9,7 +9,7 @@ from toolshift_lab.former_shifts import FORMER
 from toolshift.core.errors import UsageError
 from toolshift.runs.suite import SUITES, Selection, find_suite, select
 from toolshift.shifts.registry import OURS, find_shift
-from toolshift.shifts.spelling import stacks_of
+from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import TRAINING_FAMILIES
 from toolshift.train.scenes import Mix, draw
 

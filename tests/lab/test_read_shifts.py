@@ -15,7 +15,7 @@ from toolshift.core.shift import TIERS
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import compose, find_shift
-from toolshift.shifts.spelling import read_arms, read_stack
+from toolshift.shifts.stacks import read_arms, read_stack
 from toolshift.worlds.registry import find_world
 
 OURS = (

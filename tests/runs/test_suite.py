@@ -19,7 +19,7 @@ from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.suite import LATER, Selection, select, suite_of
 from toolshift.shifts.files import FILES
 from toolshift.shifts.registry import find_shift, shifts
-from toolshift.shifts.spelling import read_arms, read_stack
+from toolshift.shifts.stacks import read_arms, read_stack
 
 
 def tiers(plan: Plan) -> Counter[str]:

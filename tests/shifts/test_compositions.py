@@ -11,7 +11,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import UNPROVEN, compose
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 from toolshift.worlds.registry import find_world
 
 

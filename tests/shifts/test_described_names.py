@@ -13,7 +13,7 @@ from toolshift.interop.tools import from_mcp
 from toolshift.shifts.described_names import described_names
 from toolshift.shifts.live import live_scene, shifted
 from toolshift.shifts.registry import compose
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 from toolshift.worlds.registry import find_world
 
 

@@ -11,7 +11,7 @@ from running import Run
 from toolshift.runs.suite import SUITES
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift, shifts
-from toolshift.shifts.spelling import read_arms
+from toolshift.shifts.stacks import read_arms
 
 STUDY = Path(__file__).parents[2] / "studies" / "real_drift"
 KNOWN = [name for name in shifts() if real_drift(name)]

@@ -21,7 +21,7 @@ from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.shifts.dependency import TABLES
 from toolshift.shifts.registry import compose, find_shift, shifts
-from toolshift.shifts.spelling import read_arms
+from toolshift.shifts.stacks import read_arms
 from toolshift.shifts.wording import TABLES as SYNONYMS
 from toolshift.worlds.registry import OURS, find_world
 

@@ -25,7 +25,7 @@ from toolshift.shifts.release.file import FORMAT, ShiftFile, find_file_shift, re
 from toolshift.shifts.release.inputs import Side, read_side
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import settle
-from toolshift.shifts.spelling import read_arms
+from toolshift.shifts.stacks import read_arms
 from toolshift.worlds.own import load
 from toolshift.worlds.registry import find_world
 

@@ -15,7 +15,7 @@ from toolshift.core.tool import Result
 from toolshift.interop.tools import from_mcp, from_openai
 from toolshift.shifts.live import Live, live_scene, shifted
 from toolshift.shifts.release.mapping import Answers, read_mapping
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 OLD: Listed = [
     {

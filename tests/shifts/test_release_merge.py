@@ -24,7 +24,7 @@ from toolshift.shifts.release.describe import Row, rows_of
 from toolshift.shifts.release.file import read_shift_file
 from toolshift.shifts.release.mapping import Answers, Several, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import Settled, settle
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 from toolshift.worlds.own import load
 
 Functions = dict[str, dict[str, Any]]

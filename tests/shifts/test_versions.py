@@ -21,7 +21,7 @@ from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.registry import apply, find_shift, shifts
-from toolshift.shifts.spelling import read_arms, read_stack
+from toolshift.shifts.stacks import read_arms, read_stack
 from toolshift.worlds.registry import find_world
 
 

@@ -11,7 +11,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS
 from toolshift.shifts.registry import find_shift, shifts
-from toolshift.shifts.spelling import stacks_of
+from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import HELD_OUT, TRAINING_FAMILIES
 from toolshift.train.card import statistics
 from toolshift.train.data import expert_rows, make_rows

@@ -9,7 +9,7 @@ import msgspec
 
 from toolshift.core.shift import split_version
 from toolshift.lm.prompt import Layout
-from toolshift.shifts.spelling import stacks_of
+from toolshift.shifts.stacks import stacks_of
 from toolshift.train.scenes import Mix
 from toolshift_lab import poi_2, read_shifts  # noqa: F401 - a world and shifts, by their names
 from toolshift_lab.former_families import as_trained

@@ -31,7 +31,7 @@ from toolshift.lm.prompt import Layout
 from toolshift.runs.cell import write_stack
 from toolshift.runs.plan import Plan
 from toolshift.shifts.registry import SHIFTS
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 from toolshift.train import grpo_settings, presets
 from toolshift.train.model import find_base
 from toolshift.train.presets import PRESETS

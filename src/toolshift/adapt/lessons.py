@@ -29,7 +29,7 @@ from toolshift.adapt.notes import Fact
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.drift.calls import RecordedCall
-from toolshift.drift.instructions import instructions_in
+from toolshift.drift.poisoning import instructions_in
 
 MAX_LESSONS = 12
 MAX_NOTES = 1000

@@ -30,8 +30,8 @@ from toolshift.core.canonical import same
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Param
 from toolshift.drift.changes import ToolChange, changes_between
-from toolshift.drift.instructions import instructions_in
 from toolshift.drift.lock import Lock
+from toolshift.drift.poisoning import instructions_in
 from toolshift.drift.schemas import SEVERITIES, Difference
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers

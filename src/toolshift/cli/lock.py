@@ -12,8 +12,8 @@ from toolshift.cli.options import AsJson, Headers, headers_of, say_unread
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
-from toolshift.drift.instructions import signs_in
 from toolshift.drift.lock import lock_side, write_lock
+from toolshift.drift.poisoning import signs_in
 from toolshift.drift.sources import read_sources
 
 LOCK_FILE = Path("toolshift").with_suffix(".lock")  # written whole it would look like a module

@@ -28,7 +28,7 @@ from toolshift.core.terminal import say
 from toolshift.dialects.chat import CHAT
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a request: a long conversation with pictures in it."""

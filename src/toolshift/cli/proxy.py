@@ -44,7 +44,7 @@ from toolshift.interop.server import Server, address_name, command_name
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.spelling import read_stack
+from toolshift.shifts.stacks import read_stack
 
 MAX_LINES, MAX_WIDTH = 14, 160
 """How much of a result a dry run prints."""

@@ -42,7 +42,7 @@ from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
 from toolshift.data.prepared import called, prepared
-from toolshift.data.refusals import ending_of
+from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
 from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
@@ -51,7 +51,7 @@ from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import write_stack
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
-from toolshift.shifts.spelling import stacks_of
+from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import TRAINING_FAMILIES
 
 DISTRACTORS = "distractors"

@@ -19,10 +19,10 @@ from toolshift.data.augment import (
     check_recipe,
     format_of,
 )
+from toolshift.data.augment_quick import Quick
 from toolshift.data.conversation import Row, RowFault, encoded
 from toolshift.data.formats import FORMATS, read_as
 from toolshift.data.parquet import without_holes
-from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 
 Rows = TypeVar("Rows")

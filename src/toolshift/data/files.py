@@ -29,10 +29,10 @@ from toolshift.core.intake import Intake, NotRead, Unread, counted, no_text
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
+from toolshift.data.augment_quick import Quick
 from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
 from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_typed
-from toolshift.data.quick import Quick
 from toolshift.data.tables import TABLES, is_table, table_lines
 from toolshift.data.tools import ToolIndex
 from toolshift.data.trace_files import conversation_lines, is_trace

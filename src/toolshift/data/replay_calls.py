@@ -19,7 +19,7 @@ from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
 from toolshift.data.conversation import Call, Conversation, Message, Turn, encoded
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
-from toolshift.data.refusals import ending_of
+from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay_release import check_needed, difference, stated, why_not
 from toolshift.data.tools import check_gone
 from toolshift.interop.tools import Documented

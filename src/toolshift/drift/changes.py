@@ -24,7 +24,7 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.drift.hypotheses import Judged, judged
-from toolshift.drift.instructions import texts_of
+from toolshift.drift.poisoning import texts_of
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,

@@ -14,9 +14,9 @@ import msgspec
 
 from toolshift.drift.calls import BrokenCall, RecordedCall, broken_calls
 from toolshift.drift.changes import ToolChange, worst_severity
-from toolshift.drift.instructions import Sign, signs_in
 from toolshift.drift.lock import Drift, Lock, verify
 from toolshift.drift.other_locks import HashLock
+from toolshift.drift.poisoning import Sign, signs_in
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.shifts.release.mapping import Answers
 

@@ -46,9 +46,9 @@ from toolshift.core.tool import (
 from toolshift.episode.budget import Budget
 from toolshift.episode.grading_rules import answers_right
 from toolshift.episode.user import answer as user_answers
-from toolshift.reading.absence import is_none
-from toolshift.reading.endings import read_plain_prose
+from toolshift.reading.answers.none import is_none
 from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose, says_why
+from toolshift.reading.refusals import read_plain_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 

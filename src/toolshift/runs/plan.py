@@ -28,7 +28,7 @@ from toolshift.runs.cell import Cell, build
 from toolshift.runs.check_shift import is_unproved, misread
 from toolshift.runs.suite import ResolvedSelection
 from toolshift.shifts.registry import find_shift, shifts
-from toolshift.shifts.spelling import Arm, as_applied
+from toolshift.shifts.stacks import Arm, as_applied
 from toolshift.worlds.registry import find_world
 
 PLACEBO = "placebo"

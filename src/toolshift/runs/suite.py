@@ -19,7 +19,7 @@ from toolshift.core.shift import split_version
 from toolshift.core.world import POOLS, World
 from toolshift.runs.cell import Cell, write_stack
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.spelling import Arm, distinct, read_arms, read_stack, shift_names
+from toolshift.shifts.stacks import Arm, distinct, read_arms, read_stack, shift_names
 from toolshift.worlds.names import split_task
 from toolshift.worlds.own.world import OwnWorld
 from toolshift.worlds.registry import as_world, find_world, register, stored_name

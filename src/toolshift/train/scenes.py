@@ -15,7 +15,7 @@ from toolshift.core.shift import SEVERITIES, NotApplicable, without_versions
 from toolshift.episode.draw import make_scene
 from toolshift.runs.suite import check_entities
 from toolshift.shifts.registry import compose, find_shift
-from toolshift.shifts.spelling import stacks_of
+from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import PAFT
 from toolshift.worlds.registry import find_world
 

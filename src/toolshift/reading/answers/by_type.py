@@ -16,11 +16,11 @@ from typing import Literal
 
 import msgspec
 
-from toolshift.reading.absence import is_none
 from toolshift.reading.answers.by_words import as_answer, plain, says_text
 from toolshift.reading.answers.evidence import Shown, shown_in
 from toolshift.reading.answers.kinds import ID, YES_NO, AnswerKind, kind_of
 from toolshift.reading.answers.languages import in_known_form, says_in_words
+from toolshift.reading.answers.none import is_none
 from toolshift.reading.answers.stated import (
     clause_of,
     is_former,

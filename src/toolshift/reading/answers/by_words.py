@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from toolshift.core.codecs import leaves
-from toolshift.reading.absence import is_none, says_none
+from toolshift.reading.answers.none import is_none, says_none
 from toolshift.reading.asked_role import is_of_another_role
 from toolshift.reading.assertion import Verdict, sentence, verdict
 from toolshift.reading.choice import chooses_another

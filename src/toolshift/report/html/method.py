@@ -12,7 +12,7 @@ from toolshift.report.figures import shown
 from toolshift.runs.run_folder import Manifest, RunFolder
 from toolshift.runs.suite import ResolvedSelection, Selection, find_suite, select
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.spelling import Arm
+from toolshift.shifts.stacks import Arm
 
 LONGEST_COMMAND = 100_000
 """Characters; one that is cut off could not be pasted."""

@@ -14,8 +14,8 @@ import re
 from typing import Literal
 
 from toolshift.core.message import REASONS
-from toolshift.reading.absence import says_none
 from toolshift.reading.answers.by_words import plain
+from toolshift.reading.answers.none import says_none
 from toolshift.reading.asked_role import asked_for
 from toolshift.reading.prose import Kind, linear_models
 from toolshift.reading.prose_signs import Message

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolshift.data.language import language_of
-from toolshift.drift.instruction_words import MEANINGS, WORDS, patterns
-from toolshift.drift.instructions import (
+from toolshift.drift.poisoning import (
     SIGNS,
     instructions_in,
     sentences_of,
     signs_in,
     texts_of,
 )
+from toolshift.drift.poisoning_words import MEANINGS, WORDS, patterns
 
 PLANTED = {
     "hidden": "Adds two numbers.\U000e0041\U000e0042",

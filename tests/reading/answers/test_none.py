@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.absence import is_none
 from toolshift.reading.answers.by_words import matches
-from toolshift.reading.endings import read_plain_prose
+from toolshift.reading.answers.none import is_none
 from toolshift.reading.quantity import RequestContext
+from toolshift.reading.refusals import read_plain_prose
 
 WHO = RequestContext(
     "Who is T-107 assigned to?", '{"ticket": {"id": "T-107", "assignee": null, "tags": []}}'

@@ -19,7 +19,7 @@ import msgspec
 
 from toolshift.data.language import ENGLISH, language_of
 from toolshift.drift.disguises import disguise_of, far_parts, readings
-from toolshift.drift.instruction_words import FREE_ORDER, WORDS, patterns
+from toolshift.drift.poisoning_words import FREE_ORDER, WORDS, patterns
 from toolshift.shifts.release.match import verb
 
 _TOLD = ("description", "title", "default", "examples", "enum", "const")

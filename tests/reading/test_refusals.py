@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from toolshift.episode.episode import read_ending
-from toolshift.reading.endings import read_plain_prose
 from toolshift.reading.prose import FAILED, ProseReading
+from toolshift.reading.refusals import read_plain_prose
 
 SHOWN = '{"title":"Dune","copies":4,"status":"shipped","due":"2026-03-03","room":"Aurora"}'
 REQUEST = "How is order O-17 of mara@example.com, and how many copies of it are there?"
