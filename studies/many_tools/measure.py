@@ -162,7 +162,10 @@ def table(found: list[dict[str, Any]], part: str) -> str:
             causes = [row["cause"] for row in mine if row["cause"]]
             most = max(set(causes), key=lambda c: (causes.count(c), c)) if causes else ""
             said = most.replace("_", " ")
-            cells.append(f"{interval(passed, len(mine))} {said}".strip() if mine else "not run")
+            none = (
+                "not run" if part == "scripted" or fits(tokens(), count, label) else "does not fit"
+            )
+            cells.append(f"{interval(passed, len(mine))} {said}".strip() if mine else none)
         lines.append(f"| {count} | {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
