@@ -2,10 +2,10 @@
 
     python benchmarks/quick_path.py [--rows 2000] [--rounds 9] [--json FILE]
 
-`data/augment_quick` renames OpenAI rows by their bytes; `data.augment.augmented` takes every row apart, and
-serves all formats and all shifts. Both go over the same lines in turns, in one process, after every
-list of tools has been met; of each the best turn counts, by CPU time. The lines are those of
-`augment_speed.py`.
+`data/augment_quick` renames OpenAI rows by their bytes; `data.augment.augmented` takes every row
+apart, and serves all formats and all shifts. Both go over the same lines in turns, in one process,
+after every list of tools has been met; of each the best turn counts, by CPU time. The lines
+are those of `augment_speed.py`.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ ROOT = Path(__file__).parents[1]
 SECTION = re.compile(r"^ *(Args|Returns|Raises|Yields):$", re.MULTILINE)
 NUMERIC = """
     lm/attention lm/decode measure/betting measure/compare measure/crossed measure/exact
-    measure/metrics measure/nothing_lost measure/power measure/sequential measure/statistics
+    measure/metrics measure/nothing_lost measure/power measure/claims measure/statistics
     train/batches train/evaluation train/logprobs train/loss train/reward shifts/ranking
     watch/rhythm watch/sequential
 """
@@ -127,3 +127,24 @@ def test_sections_stand_on_exported_names_and_on_what_computes_numbers(source: s
             if not (known or short in NUMERIC.split()) or name.rpartition(".")[2].startswith("_"):
                 surplus.append(f"{module}: {name}")
     assert surplus == [], "one sentence is enough for what is private"
+
+
+def test_files_that_are_named_are_there() -> None:
+    """A docstring that names another file of ours goes with it when it moves."""
+    there = {
+        file.name
+        for top in ("src", "lab", "tests", "benchmarks")
+        for file in (ROOT / top).rglob("*.py")
+    }
+    given = {"FILE.py", "my_agent.py"}  # those of a user
+    named = [
+        (str(file.relative_to(ROOT)), name)
+        for top in ("src", "lab/src")
+        for file in sorted((ROOT / top).rglob("*.py"))
+        for tree in [ast.parse(file.read_text())]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        for name in re.findall(r"\b(\w+\.py)\b", ast.get_docstring(node) or "")
+    ]
+    assert [pair for pair in named if pair[1] not in there | given] == []
+    assert len(named) > 10

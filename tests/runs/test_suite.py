@@ -236,3 +236,8 @@ def test_worlds_of_ones_own_are_run_with_the_standard_suite_by_default(
 
 def replace_suite(selection: Selection, name: str) -> Selection:
     return msgspec.structs.replace(selection, suite=name)
+
+
+def test_a_family_of_training_is_said_to_be_one() -> None:
+    with pytest.raises(UsageError, match=r"EFP is a family of shifts to train on.*transient_error"):
+        read_arms("EFP")

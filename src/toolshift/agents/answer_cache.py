@@ -24,6 +24,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import msgspec
@@ -53,10 +54,12 @@ class Draw:
     Attributes:
         episode: the task and the trial: episodes that may share answers have the same.
         sent: how often this episode has sent the same bytes.
+        named: how often `named` has named them.
     """
 
     episode: str
     sent: Counter[bytes] = field(default_factory=Counter)
+    named: Counter[bytes] = field(default_factory=Counter)
 
 
 _DRAW: ContextVar[Draw | None] = ContextVar("draw", default=None)
@@ -70,6 +73,17 @@ def drawing(task: str, trial: int) -> Iterator[None]:
         yield
     finally:
         _DRAW.reset(token)
+
+
+def named(who: str, request: bytes) -> str:
+    """A name for a request: in every process the same for the same request of the same task."""
+    draw = _DRAW.get()
+    if draw is None:
+        return token_hex(16)
+    bare = blake2b(request, digest_size=16).digest()
+    draw.named[bare] += 1
+    said = f"{who}\x1f{draw.episode}\x1f{draw.named[bare]}\x1f".encode() + bare
+    return blake2b(said, digest_size=16).hexdigest()
 
 
 class Figures(msgspec.Struct, frozen=True):

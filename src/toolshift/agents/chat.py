@@ -22,7 +22,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from toolshift.agents.answer_cache import Exchange, Exchanges, kept_elsewhere
+from toolshift.agents.answer_cache import Exchange, Exchanges, kept_elsewhere, named
+from toolshift.agents.batches import CONCURRENCY, FORMS, PRICE, Batches, Refused, Unanswered
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind
 from toolshift.agents.pace import Pace
@@ -36,7 +37,7 @@ from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
-    from toolshift.core.http import httpx
+    pass
 
 OPENAI_URL = CHAT.home
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
@@ -96,7 +97,7 @@ class ChatAgent:
             again, it is reported as truncated: the infrastructure failed.
         timeout: seconds of silence after which an attempt is given up.
         retries: attempts after the first.
-        concurrency: how many episodes a study runs at once.
+        concurrency: how many episodes a study runs at once; None for 8, in batches 256.
         price_in: dollars per million input tokens; give both prices or none.
         price_out: dollars per million output tokens.
         price_cached: dollars per million input tokens that the provider has cached; None for the
@@ -108,6 +109,8 @@ class ChatAgent:
         headers: extra headers.
         options: further fields of the request (`seed`, {"reasoning": {"effort": "high"}}); None
             removes one.
+        batch: send requests in batches, at half of both prices (`toolshift.agents.batches`).
+        batch_every: seconds between two looks at a batch.
         dialect: in which the endpoint is spoken to (`toolshift.dialects`).
         name: how reports call the agent; the model's name where None.
         backoff: seconds before the second attempt, doubled for each one after it.
@@ -129,7 +132,7 @@ class ChatAgent:
         max_tokens: int = 4096,
         timeout: float = 60.0,
         retries: int = 5,
-        concurrency: int = 8,
+        concurrency: int | None = None,
         price_in: float | None = None,
         price_out: float | None = None,
         price_cached: float | None = None,
@@ -139,6 +142,8 @@ class ChatAgent:
         cost_limit: CostLimit | None = None,
         headers: Mapping[str, str] | None = None,
         options: Mapping[str, Any] | None = None,
+        batch: bool = False,
+        batch_every: float = 30.0,
         dialect: str = "chat",
         name: str | None = None,
         backoff: float = 0.5,
@@ -150,16 +155,20 @@ class ChatAgent:
         addresses, keys = spoken.variables
         base_url = base_url or _set("TOOLSHIFT_BASE_URL", *addresses) or spoken.home
         api_key = api_key or _set("TOOLSHIFT_API_KEY", *keys)
-        self.model, self.name, self.concurrency = model, name or model, concurrency
+        self.model, self.name = model, name or model
+        usual = CONCURRENCY if batch else 8
+        self.concurrency = usual if concurrency is None else concurrency
         self.protocol, self.layout = protocol, layout
         self._write, self._parse = to_plain_messages, parse_reply
         self.retries, self._priced = retries, price_in is not None
-        self._prices = (price_in or 0.0, price_out or 0.0)
-        self._saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
+        share = PRICE if batch else 1.0
+        self._prices = (share * (price_in or 0.0), share * (price_out or 0.0))
+        saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
+        self._saved = share * saved
         self._pace = Pace(requests_per_minute, tokens_per_minute, sleep=sleep)
         if protocol not in ("native", "text"):
             raise UsageError(f"protocol is 'native' or 'text', not {protocol!r}")
-        if retries < 0 or concurrency < 1 or timeout <= 0:
+        if retries < 0 or self.concurrency < 1 or timeout <= 0:
             raise UsageError("retries must be at least 0, concurrency 1, timeout above 0 seconds")
         if None in (price_in, price_out) and {price_in, price_out, max_cost} != {None}:
             raise UsageError("give price_in and price_out together; max_cost needs them both")
@@ -190,10 +199,21 @@ class ChatAgent:
         self._client = httpx.Client(
             headers=sent,
             timeout=httpx.Timeout(timeout, pool=None),
-            limits=httpx.Limits(max_connections=concurrency),
+            limits=httpx.Limits(max_connections=self.concurrency),
             verify=self._url.startswith("https"),  # 40 ms of certificates that http has no use for
             trust_env=not is_local(self._url),  # a proxy cannot reach loopback
         )
+
+        self.batches = self._in_batches(batch_every) if batch else None
+
+    def _in_batches(self, every: float) -> Batches:
+        spoken = self._dialect
+        if spoken.name not in FORMS:
+            raise UsageError(
+                f"--batch is for {', '.join(FORMS)} models, and a {spoken.name} one has no batches "
+                "here: leave it out"
+            )
+        return Batches(self._client, self._address, spoken.path, FORMS[spoken.name](), every)
 
     def __repr__(self) -> str:
         return f"ChatAgent({self.model!r}, {self._place!r}, protocol={self.protocol!r})"
@@ -300,6 +320,21 @@ class ChatAgent:
 
     def _attempt(self, body: bytes) -> tuple[Answer, str]:
         """Sends a request once; the answer, and its text."""
+        said = self._batched(body) if self.batches is not None else self._alone(body)
+        self._answered = True
+        text = self._strike(said, shortest=_REAL_KEY)
+        try:
+            answer = self._dialect.read_answer(_object(text))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            quote = f"{described(error)}: {self._strike(text)[:200]!r}"
+            raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True) from None
+        if answer is None:
+            quote = f"{self._strike(text)[:200]!r}"
+            raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True)
+        return answer, text
+
+    def _alone(self, body: bytes) -> str:
+        """The answer to a request that is sent by itself."""
         from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
         from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
 
@@ -314,19 +349,25 @@ class ChatAgent:
         self._reached = True
         if response.status_code != 200:
             raise self._refused(response.status_code, response.headers, response.text, body)
-        self._answered = True
-        text = self._strike(_text_of(response), shortest=_REAL_KEY)
-        try:
-            answer = self._dialect.read_answer(_object(text))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            quote = f"{described(error)}: {self._strike(text)[:200]!r}"
-            raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True) from None
-        if answer is None:
-            quote = f"{self._strike(text)[:200]!r}"
-            raise _Setback(f"no {self._dialect.answers} came, {quote}", billed=True)
-        return answer, text
+        return _text_of(response)
 
-    def _refused(self, status: int, headers: httpx.Headers, text: str, body: bytes) -> Exception:
+    def _batched(self, body: bytes) -> str:
+        """The answer to a request that is sent with others."""
+        assert self.batches is not None
+        try:
+            text = self.batches.ask(named(self._who, body), body)
+        except Refused as refused:
+            self._reached = True
+            raise self._refused(refused.status, refused.headers, refused.text, body) from None
+        except Unanswered as ended:
+            self._reached |= self.batches.met
+            raise _Setback(str(ended)) from None
+        self._reached = True
+        return text
+
+    def _refused(
+        self, status: int, headers: Mapping[str, str], text: str, body: bytes
+    ) -> Exception:
         what = f"HTTP {status}: {self._strike(' '.join(text.split()))[:300]}"
         where = f"at {self._place} for model {self.model!r}"
         if status == 402 or (status == 429 and "insufficient_quota" in text):

@@ -359,6 +359,13 @@ class ModelOptions:
         float | None,
         option(help="Models: dollars per million input tokens that the provider has cached."),
     ] = None
+    batch: Annotated[
+        bool | None,
+        option(
+            help="Models: send requests in batches, at half the price (OpenAI, Anthropic); a run "
+            "takes hours, and may be stopped and gone on with."
+        ),
+    ] = None
     max_cost: Annotated[
         float | None,
         option(help="chat: dollars that the whole run may cost; it then stops, resumably."),

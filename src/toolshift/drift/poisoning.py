@@ -3,7 +3,7 @@
 Only what is new is looked at: a sentence that stood in the old list already was seen then. The
 signs are of two kinds. Some are read from how a text is built, in any language: what is hidden or
 encoded, what is dressed as a message, which tools it names. Others are meanings that stand
-together in one sentence, in the languages of `instruction_words.py`. All are rules, so they are
+together in one sentence, in the languages of `poisoning_words.py`. All are rules, so they are
 evidence and no proof in either direction.
 """
 

@@ -1,6 +1,6 @@
 """Words by which texts give orders to a model, by meaning and language.
 
-A single one of them says nothing: a tool for passwords speaks of passwords. `instructions.py` looks
+A single one of them says nothing: a tool for passwords speaks of passwords. `poisoning.py` looks
 for meanings that stand together in one sentence of one language. A further language is one more
 entry of `WORDS` with the same meanings.
 """

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.agents.batches import PRICE
 from toolshift.agents.catalog import is_free
 from toolshift.agents.chat import estimate
 from toolshift.core.message import PROTOCOL_TOOLS
@@ -78,4 +79,5 @@ def _price(tokens_in: int, tokens_out: int, options: dict[str, Any]) -> float | 
     price_in, price_out = options.get("price_in"), options.get("price_out")
     if price_in is None or price_out is None:
         return None
-    return estimate(1, tokens_in, tokens_out, price_in, price_out)
+    share = PRICE if options.get("batch") else 1.0
+    return share * estimate(1, tokens_in, tokens_out, price_in, price_out)

@@ -37,7 +37,7 @@ from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
 from toolshift.runs.prefetch import Prefetch
 from toolshift.runs.provenance import manifest, own_version
-from toolshift.runs.run_folder import VERDICTS, InMemoryStore, Record, RunFolder
+from toolshift.runs.run_folder import BATCHES, VERDICTS, InMemoryStore, Record, RunFolder
 from toolshift.runs.sequential import Claims, Course, Outcome, outcome_of
 from toolshift.runs.spans import emitter, flush
 from toolshift.runs.study import Store, Watch, episode_id, run_cells
@@ -231,6 +231,7 @@ def play_plan(
         done += episodes
         watch(done, len(order))
 
+    _take_up_batches(spec)
     try:
         watch(done, len(order))
         with lent(spec.exchanges, _of(spec.agents)):
@@ -278,6 +279,14 @@ def _play_until_decided(
         for part in course.rounds():
             begun = bool(mine)
             run_cells(part, [contestant], store, spec.workers, count, spec.executor, not begun)
+
+
+def _take_up_batches(spec: RunSpec) -> None:
+    """Has agents that send batches go on with those of an earlier process."""
+    for agent in _of(spec.agents):
+        batches = getattr(agent, "batches", None)
+        if batches is not None and spec.folder is not None:
+            batches.remember(spec.folder / BATCHES)
 
 
 def _of(agents: Sequence[Contestant]) -> list[object]:

@@ -7,6 +7,7 @@
                      a finished run may keep these three compressed, with `.gz` or `.xz` at the end
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     judge.jsonl      verdicts of a judge of prose; only where there was one
+    batches.jsonl    which requests were sent in which batch; only where they were
     decisions.jsonl  unclear answers that were decided by hand, who did it and when
     sealed.json      the sealed plan of a gate that it was made under; only where there was one
     report.json      the report, and report.txt, the same for reading
@@ -72,6 +73,7 @@ causes until `toolshift regrade RUN --write`."""
 REPORT_FORMAT = 2
 """Of the names in reports and comparisons."""
 VERDICTS = "judge.jsonl"
+BATCHES = "batches.jsonl"
 DECISIONS = "decisions.jsonl"
 SEALED = "sealed.json"
 SYNC_SECONDS = 1.0

@@ -88,7 +88,9 @@ def _run_cells(
             continue
         left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
         fresh = first and len(left) == len(cells)
-        for record, seconds in _answering(contestant, left, fresh, alone=first):
+        # A first episode alone would wait for a batch of one request at each of its turns.
+        alone = first and getattr(contestant.agent, "batches", None) is None
+        for record, seconds in _answering(contestant, left, fresh, alone):
             store.add([record], [seconds])
             watch(1)
 

@@ -102,6 +102,11 @@ def shift_names(raw: str) -> list[str]:
         return [name for name, shift in shifts().items() if shift.tier != "none"]
     if raw in TIERS:
         return [name for name, shift in shifts().items() if shift.tier == raw]
+    if raw in (families := TRAINING_FAMILIES.all()):
+        raise UsageError(
+            f"{raw} is a family of shifts to train on (`train`, `augment`); to measure, name "
+            f"shifts of it: {', '.join(families[raw])}"
+        )
     return [find_shift(raw).name]
 
 

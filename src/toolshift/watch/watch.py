@@ -7,10 +7,11 @@
 
 For each tool three rates are watched (errors, slow calls, results of a new form) and for the whole
 stream refusals and the mix of what is asked, by tools, by forms of arguments and by words; see
-`sequential` and `mix`. No event is an observation of more than six tests, and each has a run length
-of six times `every`, so that all together raise at most one false alarm in `every` events on
-average. What tools are on offer is compared word for word, which raises none. What was learned of a
-tool that certainly has another name today is kept, under the name that it had first.
+`sequential` and `query_mix_monitor`. No event is an observation of more than six tests, and each
+has a run length of six times `every`, so that all together raise at most one false alarm in
+`every` events on average. What tools are on offer is compared word for word, which raises none.
+What was learned of a tool that certainly has another name today is kept, under the name that it
+had first.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Reads whether an answer is right by the type of what is wanted, and says where it cannot tell."""
+"""Reads whether an answer is right: by its type where the task names one, else by its words."""
