@@ -22,6 +22,7 @@ from toolshift.connect.serve.server import bind, require, web_server
 from toolshift.connect.trace import Trace
 from toolshift.core.documents import read_json
 from toolshift.core.errors import UsageError
+from toolshift.core.files import read_given
 from toolshift.core.http import httpx
 from toolshift.core.intake import Intake, NotRead
 from toolshift.core.terminal import say
@@ -183,7 +184,7 @@ def _key() -> str:
 def _try(file: Path, how: ShiftOptions) -> None:
     """Tries the shifts on a tool list, and shows the names before and after."""
     try:
-        found = read_json(file.read_bytes(), f"--tools {file}")
+        found = read_json(read_given(file), f"--tools {file}")
     except OSError as fault:
         raise UsageError(f"--tools {file}: cannot be read ({fault.strerror})") from None
     listed = found.get("tools") if isinstance(found, dict) else found

@@ -96,6 +96,17 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
+def read_given(path: Path) -> bytes:
+    """The content of a file that a user or a document names.
+
+    A name that no file can have (half a character, a zero byte) is an `OSError` as well.
+    """
+    try:
+        return path.read_bytes()
+    except ValueError as odd:
+        raise OSError(errno.EINVAL, f"no file has such a name: {odd}") from None
+
+
 def decode(raw: bytes, type_: type[T], where: str) -> T:
     """Reads JSON."""
     try:

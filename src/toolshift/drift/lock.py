@@ -24,7 +24,7 @@ import msgspec
 
 from toolshift.core.canonical import canonical_hash, same
 from toolshift.core.errors import UsageError
-from toolshift.core.files import save
+from toolshift.core.files import read_given, save
 from toolshift.core.intake import Intake, NotRead, no_text
 from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
@@ -221,7 +221,7 @@ def read_lock(path: Path) -> Lock:
 def read_any_lock(path: Path) -> Lock | HashLock:
     """Reads a lock as `read_lock` does, and one that holds only hashes too."""
     try:
-        raw = path.read_bytes().removeprefix(BOM_UTF8)
+        raw = read_given(path).removeprefix(BOM_UTF8)
         document = msgspec.json.decode(raw)
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
@@ -239,7 +239,7 @@ def read_any_lock(path: Path) -> Lock | HashLock:
 def lock_in(path: Path) -> Lock | None:
     """The lock in a file; None where the file is none."""
     try:
-        document = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
+        document = msgspec.json.decode(read_given(path).removeprefix(BOM_UTF8))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     ours = isinstance(document, Mapping) and {"format", "hash", "tools"} <= document.keys()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import PACKED
+from toolshift.core.files import PACKED, read_given
 from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
@@ -177,7 +177,7 @@ def calls_of(text: str) -> Calls:
     if is_stream(path):
         return _calls_of_stream(path)
     try:
-        raw = path.read_bytes().removeprefix(BOM_UTF8)
+        raw = read_given(path).removeprefix(BOM_UTF8)
         made = as_calls(msgspec.json.decode(raw, type=list[dict[str, Any]]))
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None

@@ -19,6 +19,7 @@ from typing import Any
 
 from toolshift.core.documents import read_jsonc, read_toml
 from toolshift.core.errors import UsageError
+from toolshift.core.files import read_given
 from toolshift.core.names import unknown
 from toolshift.core.terminal import say
 from toolshift.interop.server import (
@@ -123,7 +124,7 @@ def _looks_like_one(path: Path) -> bool:
 
 def _read(path: Path) -> Any:
     try:
-        raw = path.read_bytes()
+        raw = read_given(path)
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     return (read_toml if path.suffix == ".toml" else read_jsonc)(raw, str(path))
@@ -358,7 +359,7 @@ class _Entry:
     def _file(self, name: str) -> str:
         path = self.path.parent / Path(name).expanduser()
         try:
-            return path.read_text(encoding="utf-8").strip()
+            return read_given(path).decode().strip()
         except (OSError, UnicodeDecodeError) as fault:
             raise self.wrong(f"{{file:{name}}} cannot be read ({fault})") from None
 
@@ -380,7 +381,7 @@ def _workspace(path: Path) -> Path:
 def _env_file(path: Path, origin: str) -> dict[str, str]:
     """The variables of a file with a line `NAME=value` for each."""
     try:
-        return dict(_assigned(path.read_text(encoding="utf-8").splitlines(), path))
+        return dict(_assigned(read_given(path).decode().splitlines(), path))
     except (OSError, UnicodeDecodeError) as fault:
         raise UsageError(f"{origin}: envFile {path} cannot be read ({fault})") from None
 

@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from toolshift.core.errors import UsageError
+from toolshift.core.files import read_given
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
 from toolshift.reading.answers.by_words import is_pattern
@@ -121,7 +122,7 @@ class WorldFile:
 def read_file(path: Path) -> WorldFile:
     """Reads the file of a world."""
     try:
-        raw = path.read_bytes()
+        raw = read_given(path)
         text = raw.decode()
     except UnicodeDecodeError:
         raise UsageError(f"{path.name}: it is not text in UTF-8") from None
