@@ -26,6 +26,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.drift.events import DriftEvent, drift_report
 from toolshift.drift.lock import Lock, lock_tools
+from toolshift.drift.poisoning import signs_in
 from toolshift.drift.stream import Called, Ended, Event, Shown
 from toolshift.interop.tools import from_mcp
 from toolshift.watch.query_mix_monitor import NEW, UNIT, MixMonitor, Moved, words_of
@@ -56,8 +57,8 @@ class Alarm(msgspec.Struct, frozen=True):
     """One thing that drifted in a stream.
 
     Attributes:
-        kind: errors_up, latency_up, result_format, refusals_up, query_mix, unknown_tool, or
-            tools_changed.
+        kind: errors_up, latency_up, result_format, refusals_up, query_mix, unknown_tool,
+            instructions (in a first list), or tools_changed.
         tool: whose; "" for the whole stream.
         dimension: query, action, observation or domain.
         sentence: the alarm in words.
@@ -285,6 +286,7 @@ class Watcher:
                 return
             self._known = _documents(now)
             self._named |= set(self._known)
+            yield from self._instructing(now)
             return
         lock = self._lock.beside(now, event.kind)
         try:
@@ -308,6 +310,13 @@ class Watcher:
                     self.events,
                     drift=change,
                 )
+
+    def _instructing(self, tools: Sequence[Mapping[str, Any]]) -> Iterator[Alarm]:
+        """The signs of poisoning in a first list, with which nothing is compared."""
+        for name, signs in signs_in(tools).items():
+            for sign in signs:
+                sentence = f"{name}: a text may instruct the model: {sign.what}: {sign.text!r}"
+                yield Alarm("instructions", name, "action", sentence, self.events)
 
     def _is_news(self, event: DriftEvent, today: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether a change of a tool as it is defined today was not reported yet.
