@@ -15,7 +15,7 @@ import msgspec
 
 from toolshift.core.errors import IN_THE_LAB, UsageError
 from toolshift.core.names import unknown
-from toolshift.core.registry import Registry
+from toolshift.core.registry import Registry, no_such
 from toolshift.core.scene import Applied
 from toolshift.core.shift import SEVERITIES, TIERS, split_version
 from toolshift.core.text import is_count
@@ -246,7 +246,9 @@ OURS: dict[str, Suite] = {
         ),
     )
 }
-SUITES: Registry[Suite] = Registry("suite", {}, "toolshift.suites", OURS)
+SUITES: Registry[Suite] = Registry(
+    "suite", {}, "toolshift.suites", OURS, wrong=no_such(Suite, "suite"), modules=True
+)
 """Suites by `NAME@VERSION`; of each name the version of today comes first."""
 
 
