@@ -250,7 +250,7 @@ class _Inert:
 
 def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
     for scene in scenes:
-        if unsolved := oracle_fails(scene):
+        if unsolved := oracle_fails(scene) or _unprovoked(scene):
             yield _verdict(name, 4, unsolved, _place(scene))
             return
     yield _verdict(name, 4, "")
@@ -297,6 +297,20 @@ def _place(scene: Scene) -> str:
     if scene.world.counts:
         return ""  # a task that is given stands in the user's file, which its name leads to
     return defined_at(scene.world.kinds[scene.task.kind].requests[-1].solve)
+
+
+def _unprovoked(scene: Scene) -> str:
+    """Where a layer answers the oracle with a failure that counts as the agent's; "" if nowhere."""
+    if not scene.layers or not scene.solvable:
+        return ""
+    for step in scene.rehearsal:
+        if step.kind == "call" and not (step.ok or step.provoked or step.true):
+            return (
+                f"in {_where([scene])} the oracle's call of {step.name} fails with the code "
+                f"{step.error!r}, as if the agent had made a mistake: its Result has to say "
+                "provoked=True"
+            )
+    return ""
 
 
 def oracle_fails(scene: Scene) -> str:
