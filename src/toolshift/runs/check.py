@@ -233,7 +233,13 @@ def check_determinism(names: Sequence[str], bench: Bench) -> Verdict:
             last = ran.stderr.strip().splitlines()[-1:] or ["no message"]
             return Verdict("all", 1, "fail", f"a second process failed: {last[0]}")
         hashes.add(ran.stdout.strip())
-    return _verdict("all", 1, "two processes made different scenes" if len(hashes) > 1 else "")
+    return _verdict("all", 1, _DIFFERENT if len(hashes) > 1 else "")
+
+
+_DIFFERENT = (
+    "two processes made different scenes: draw by the `rng` or the `seed` that is given, and take "
+    "no clock, no hash() and no order of a set"
+)
 
 
 # -- rules on scenes ---------------------------------------------------------------------------
@@ -277,7 +283,10 @@ def _guessed(scene: Scene) -> str:
         return f"the answer {answer!r} is guessable: it stands in the first prompt"
     if _passes(scene, "parrots"):
         answers = " and ".join(repr(ask.expected) for ask in scene.asks if ask.expected)
-        return f"the answer {answers} is guessable: an agent that repeats what it read passes"
+        return (
+            f"the answer {answers} is guessable: an agent that repeats the last code that it read "
+            "passes; let a second code stand behind the answer in its result"
+        )
     return ""
 
 
