@@ -73,6 +73,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "    pass\n"
     )
     (tmp_path / "theirs_broken.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "theirs_script.py").write_text("raise SystemExit(0)\n")
     folder = tmp_path / "theirs_reg-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs-reg\nVersion: 1.0\n")
@@ -82,7 +83,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "[toolshift.worlds]\ntheir_world = theirs_reg:WORLD\n"
         "[toolshift.shifts]\nanything = theirs_reg\n"
         "[of_shifts]\nredirect = theirs_reg:theirs_shift\nother = theirs_reg:theirs_shift\n"
-        "plain = theirs_reg:undecorated\nbroken = theirs_broken:x\n"
+        "plain = theirs_reg:undecorated\nbroken = theirs_broken:x\nscript = theirs_script:x\n"
         "[of_worlds]\nalone = theirs_reg\n[of_formats]\nnumber = theirs_reg:broken\n"
     )
     second = tmp_path / "second_reg-2.0.dist-info"

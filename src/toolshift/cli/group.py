@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from toolshift.core.command_line import PLUGINS
-from toolshift.core.errors import IN_THE_LAB, UsageError, described
+from toolshift.core.errors import IN_THE_LAB, UsageError, ended
 from toolshift.core.installation import extra
 from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
@@ -317,7 +317,9 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command."""
         if cmd_name in _ours():
-            return _command(cmd_name, _ours()[cmd_name])
+            command = _command(cmd_name, _ours()[cmd_name])
+            assert isinstance(command, click.Command)
+            return command
         return _of_another(cmd_name) if cmd_name in COMMANDS.declared() else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -358,10 +360,8 @@ def _of_another(name: str) -> click.Command:
         found = _command(name, found) if isinstance(found, Entry) else found
     except UsageError:
         raise
-    except Exception as fault:
-        raise UsageError(
-            f"{COMMANDS.title(name)} cannot be imported: {described(fault)}"
-        ) from fault
+    except (Exception, SystemExit) as fault:
+        raise UsageError(f"{COMMANDS.title(name)} cannot be imported: {ended(fault)}") from fault
     if wrong := _no_command(found):
         raise UsageError(f"{COMMANDS.title(name)} {wrong}")
     assert isinstance(found, click.Command)

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from toolshift.core.errors import UsageError, described, place_of, placed
+from toolshift.core.errors import UsageError, ended, place_of, placed
 from toolshift.core.names import unknown
 
 T = TypeVar("T")
@@ -162,11 +162,11 @@ class Registry(Generic[T]):
             return reduce(getattr, filter(None, path.split(".")), import_module(module))
         except UsageError as wrong:
             raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:  # an exit would end this program, unsaid
             package = self.package(name)
             what = self.title(name) if package else f"{self.what} {value}"
             advice = f": mend it, or uninstall {package.partition(' ')[0]}" if package else ""
-            raise UsageError(f"{what} cannot be imported: {described(fault)}{advice}") from fault
+            raise UsageError(f"{what} cannot be imported: {ended(fault)}{advice}") from fault
 
 
 def no_such(kind: type, name: str) -> Callable[[object], str]:
@@ -190,9 +190,9 @@ def _is_plain(name: str) -> bool:
 
 
 def _of_type(thing: object, name: str) -> str:
-    is_class = isinstance(thing, type)
-    what = f"the class {thing.__name__}" if is_class else f"of type {type(thing).__name__}"
-    return f"is {what}, and no {name}"
+    if isinstance(thing, type):
+        return f"is the class {thing.__name__}, and no {name}"
+    return f"is of type {type(thing).__name__}, and no {name}"
 
 
 def _package(entry: EntryPoint) -> str:

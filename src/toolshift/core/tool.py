@@ -258,7 +258,7 @@ class Hint:
     def __post_init__(self) -> None:
         if self.kind not in _TAKES:
             raise ValueError(unknown("kind of hint", str(self.kind), _TAKES))
-        blank = {"tool": "", "arguments": {}, "old": None, "new": None}
+        blank: dict[str, Any] = {"tool": "", "arguments": {}, "old": None, "new": None}
         for name, none in blank.items():
             taken, there = name in _TAKES[self.kind], getattr(self, name) != none
             if there and not taken:
