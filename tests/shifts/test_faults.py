@@ -16,7 +16,7 @@ from toolshift.core.shift import declared
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
-from toolshift.runs.check import Bench, Verdict, check_shift
+from toolshift.runs.check import Bench, Verdict, check_shift, oracle_fails
 from toolshift.runs.plan import make_plan
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.registry import apply, check_name
@@ -34,6 +34,11 @@ APPLIED = [
     (MAKE, "return Change(layer='it')", "layer is a toolshift.Layer or a tuple, not 'it'"),
     (MAKE, "return Change(asks='it')", "asks is a tuple, not 'it'"),
     (MAKE, "return Change(layers=())", "unexpected keyword argument 'layers'"),
+    (
+        MAKE,
+        "from toolshift import Outcome; return Change(outcome=Outcome(refusal='not_fond'))",
+        "unknown reason of a refusal 'not_fond': did you mean not_found",
+    ),
     ("def envelope(scene, rng, severity)", "def envelope(scene, rng)", "takes 2 positional"),
 ]
 PLAYED = [
@@ -59,7 +64,8 @@ def _forgotten() -> Iterator[None]:
     before = dict(declared)
     yield
     for name in declared.keys() - before.keys():
-        del declared[name]
+        if not declared[name].rule.__module__.startswith("toolshift"):  # ours are imported once
+            del declared[name]
 
 
 @pytest.mark.parametrize(("old", "new", "said"), APPLIED, ids=[said for *_, said in APPLIED])
@@ -170,6 +176,36 @@ def test_what_the_oracle_cannot_follow_is_said(
 ) -> None:
     (verdict,) = [each for each in _checked(tmp_path, old, new) if each.state == "fail"]
     assert re.search(said, verdict.detail)
+
+
+SPENT = """
+    from toolshift import Outcome
+
+    class Spent(Confirm):
+        def call(self, name, arguments, memory, below):
+            error = {"code": "quota", "message": "The quota is used up. Nothing can be done."}
+            spent = Result(False, {"error": error}, hint=Hint("fatal"), provoked=True)
+            return spent if name == self.guarded else below(name, arguments)
+
+        def tools(self, tools, memory):
+            return tools
+
+    layer = Spent(scene.calls[-1].name, "")
+    return Change(layer=layer, outcome=Outcome(refusal="service_failure"))
+"""
+
+
+@pytest.mark.parametrize("forgiven", [False, True])
+def test_a_write_before_a_refusal_is_forgiven_or_named(forgiven: bool, tmp_path: Path) -> None:
+    made = 'refusal="service_failure"'
+    spent = SPENT.replace(made, f"{made}, forgiven=scene.outcome.effects") if forgiven else SPENT
+    old = '    return Change(layer=Confirm(scene.calls[-1].name, f"CF-{rng.randrange(1000)}"))\n'
+    name = _made(tmp_path, old, spent, 'dimension="action", one', 'dimension="domain", preserves='
+                 '"nothing", one')  # fmt: skip
+    scene = apply(make_scene(find_world("retail"), "reserve_then_check", 0), name, 2)
+    said = oracle_fails(scene)
+    assert bool(said) != forgiven
+    assert forgiven or "it writes 'reserve_stock " in said
 
 
 def test_a_scene_that_the_oracle_cannot_solve_is_shown_as_one_sentence(

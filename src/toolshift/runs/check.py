@@ -30,6 +30,7 @@ from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
+from toolshift.episode.grading_rules import effects_of
 from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.check_shift import misread
 from toolshift.runs.check_wording import wording_auc
@@ -339,8 +340,21 @@ def oracle_fails(scene: Scene) -> str:
         return ""
     failed = next((step for step in reversed(episode.steps) if step.error), None)
     last = f" ({failed.name} came back as {failed.text[:120]})" if failed else ""
-    why = misread(scene) or (verdict.cause.replace("_", " ") or episode.end) + last
+    why = misread(scene) or _surplus_write(scene, episode.steps)
+    why = why or (verdict.cause.replace("_", " ") or episode.end) + last
     return f"the oracle fails in {_where([scene])}: {why}"
+
+
+def _surplus_write(scene: Scene, steps: Sequence[Step]) -> str:
+    """A write of the oracle that the outcome does not allow; "" for none."""
+    allowed = [tuple(effect) for effect in scene.outcome.effects + scene.outcome.forgiven]
+    for effect in map(tuple, effects_of(steps)):
+        if effect not in allowed:
+            return (
+                f"it writes {' '.join(map(str, effect))!r}, which is neither among the `effects` "
+                "of the outcome nor `forgiven`"
+            )
+    return ""
 
 
 def _in_first_prompt(scene: Scene) -> str:
