@@ -178,6 +178,30 @@ def test_what_the_oracle_cannot_follow_is_said(
     assert re.search(said, verdict.detail)
 
 
+NAMED = [
+    ("'same'", 4, "two tools are shown as 'same'"),
+    ("'it! ' + tool.name", 4, "a tool is shown as 'it! .*': a name is up to 64 letters"),
+    ("f'tool{number}'", 6, "share the tool name 'tool.*'; let `scene.task.pool` decide"),
+    ("tool.name.replace('_', '-')", 0, ""),
+    ("tool.name.title().replace('_', '')", 0, ""),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "said"), NAMED, ids=[name for name, *_ in NAMED])
+def test_names_are_ones_that_clients_take_and_differ_by_pool(
+    name: str, rule: int, said: str, tmp_path: Path
+) -> None:
+    shift = f"named_{tmp_path.name}"
+    names = f"names={{tool.name: {name} for number, tool in enumerate(scene.tools)}}"
+    made = f"from toolshift import Surface; return Change(layer=Surface({names}))"
+    imported(tmp_path, PAGE, "def envelope(", f"def {shift}(", MAKE, made)
+    verdicts = check_shift(Bench((find_world("poi"),), (), tasks=1), shift)
+    found = {each.rule: each.detail for each in verdicts if each.state == "fail"}
+    found.pop(5, None)  # all of its severities are the same
+    assert set(found) == ({rule} if rule else set())
+    assert re.search(said, found.get(rule, ""))
+
+
 SPENT = """
     from toolshift import Outcome
 

@@ -20,7 +20,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, placed
 from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
-from toolshift.core.names import unknown
+from toolshift.core.names import MAX_NAME, unknown
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
 from toolshift.core.step import Step
@@ -257,7 +257,7 @@ class _Inert:
 
 def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
     for scene in scenes:
-        if unsolved := oracle_fails(scene) or _unprovoked(scene):
+        if unsolved := _misnamed(scene) or oracle_fails(scene) or _unprovoked(scene):
             yield _verdict(name, 4, unsolved, _place(scene))
             return
     yield _verdict(name, 4, "")
@@ -307,6 +307,18 @@ def _place(scene: Scene) -> str:
     if scene.world.counts:
         return ""  # a task that is given stands in the user's file, which its name leads to
     return defined_at(scene.world.kinds[scene.task.kind].requests[-1].solve)
+
+
+def _misnamed(scene: Scene) -> str:
+    """A name that two shown tools have, or that no client would take; "" for none."""
+    names = [tool.name for tool in scene.tools]
+    for name in names:
+        if names.count(name) > 1:
+            return f"in {_where([scene])} two tools are shown as {name!r}"
+        if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name):
+            advice = f"a name is up to {MAX_NAME} letters, digits, _ and -"
+            return f"in {_where([scene])} a tool is shown as {name!r}: {advice}"
+    return ""
 
 
 def _unprovoked(scene: Scene) -> str:
@@ -477,7 +489,8 @@ def _shared_names(bench: Bench, name: str) -> str:
     """Invented tool names that two pools share; names derived from true ones do not count."""
     invented = {pool: set(_invented(bench.shifted(name, 2, pool))) for pool in POOLS}
     tool, pools = _shared(invented)
-    return f"{pools} share the tool name {tool!r}" if tool else ""
+    advice = "let `scene.task.pool` decide which names are drawn"
+    return f"{pools} share the tool name {tool!r}; {advice}" if tool else ""
 
 
 def _shared(pools: Mapping[str, Collection[str]]) -> tuple[str, str]:
@@ -489,11 +502,18 @@ def _shared(pools: Mapping[str, Collection[str]]) -> tuple[str, str]:
 
 
 def _invented(scenes: Iterable[Scene]) -> Iterator[str]:
+    """The tool names that are no form of a true one, such as `getHours` of `get_hours`."""
     for scene in scenes:
-        true = {tool.name for tool in scene.clean.tools} | {t.name for t in scene.world.tools}
+        true = {tool.name for tool in (*scene.clean.tools, *scene.world.tools)}
+        plain = set(map(_letters, true))
         for tool in scene.tools:
-            if tool.name not in true and not any(old in tool.name for old in true):
+            if tool.name not in true and not any(old in _letters(tool.name) for old in plain):
                 yield tool.name
+
+
+def _letters(name: str) -> str:
+    """The letters and digits of a name in lower case."""
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _wording(bench: Bench, name: str) -> Verdict:
