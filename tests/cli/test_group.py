@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_type_hints
 
 import click
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from running import Run
 
+from toolshift.cli import group
 from toolshift.cli.group import LAB, Entry, toolshift
 from toolshift.cli.parameters import options_struct
 from toolshift.cli.sectioned import HEADINGS, HELP_ALL, Sectioned
@@ -174,3 +176,80 @@ def test_a_command_of_the_lab_says_where_it_is(
         assert code == 2
         assert f"toolshift {name} is not installed" in err
         assert "pip install ./lab" in err
+
+
+COMMANDS_OF_ANOTHER = """
+import click
+import toolshift
+from toolshift.cli.group import Entry
+
+@click.command()
+@click.argument("words", nargs=-1)
+def count(words):
+    "Say how many words there are."
+    if not words:
+        raise toolshift.UsageError("no words: say one")
+    print(len(words))
+
+def plain():
+    pass
+
+slow = Entry("theirs_cli:count", "Say it later.")
+lost = Entry("theirs_cli:cuont", "Say nothing.")
+lost_too = Entry("no_such_module_cli:count", "Say nothing.")
+"""
+
+WRONG = {
+    "plain": ("theirs_cli:plain", "is of type function, and no command of click: put @click.comm"),
+    "gone": ("theirs_cli:gone", "has no attribute 'gone'"),
+    "unmade": ("no_such_module_cli:x", "No module named 'no_such_module_cli'"),
+    "alone": ("theirs_cli", "is a module: name the command in it, MODULE:NAME"),
+}
+LOST = ("lost", "lost_too")
+
+
+@pytest.fixture
+def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package with commands."""
+    (tmp_path / "theirs_cli.py").write_text(COMMANDS_OF_ANOTHER)
+    about = tmp_path / "theirs_cli-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs-cli\nVersion: 1.0\n")
+    places = {name: f"theirs_cli:{name}" for name in ("count", "slow", *LOST)}
+    places |= {name: place for name, (place, _) in WRONG.items()} | {"run": "theirs_cli:count"}
+    lines = [f"{name} = {place}" for name, place in places.items()]
+    (about / "entry_points.txt").write_text("\n".join(["[of_commands]", *lines]) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "theirs_cli", raising=False)
+    there = Registry[click.Command | Entry](
+        "command", {}, "of_commands", wrong=group.COMMANDS._wrong
+    )
+    monkeypatch.setattr(group, "COMMANDS", there)
+
+
+def test_a_command_of_another_package_is_run(another: None, toolshift: Run) -> None:
+    for name in ("count", "slow"):
+        assert toolshift(name, "a", "b")[:2] == (0, "2\n")
+        code, _, err = toolshift(name)
+        assert (code, err) == (2, "Error: no words: say one\n")
+
+
+@pytest.mark.parametrize("name", [*WRONG, *LOST])
+def test_what_is_no_command_is_one_sentence(another: None, toolshift: Run, name: str) -> None:
+    code, _, err = toolshift(name)
+    assert code == 2
+    assert err.startswith(f"Error: command '{name}' of theirs-cli 1.0 (")
+    says = WRONG[name][1] if name in WRONG else "cannot be imported: "
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_the_help_says_what_is_wrong_and_stays(another: None, toolshift: Run) -> None:
+    code, out, _ = toolshift("--help")
+    assert code == 0
+    said = " ".join(out.split())
+    assert "count Say how many words there are." in said
+    assert "slow Say it later." in said
+    for name, (place, _) in WRONG.items():
+        assert f"{name} Error: command '{name}' of theirs-cli 1.0 ({place})" in said
+    assert "run Not the command of theirs-cli 1.0: ToolShift has one of this name." in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -16,6 +17,7 @@ from toolshift.agents.planted import PLANTED
 from toolshift.core.errors import UsageError
 from toolshift.core.registry import Registry
 from toolshift.core.shift import Shift
+from toolshift.data.formats import FORMATS
 from toolshift.shifts.registry import SHIFTS
 from toolshift.worlds.registry import WORLDS
 
@@ -67,7 +69,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "    def reply(self, turn):\n"
         "        return self.name\n"
         "broken = 1\n"
+        "def undecorated():\n"
+        "    pass\n"
     )
+    (tmp_path / "theirs_broken.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "theirs_script.py").write_text("raise SystemExit(0)\n")
     folder = tmp_path / "theirs_reg-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs-reg\nVersion: 1.0\n")
@@ -76,7 +82,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "[broken]\nbroken = theirs_reg:missing\n"
         "[toolshift.worlds]\ntheir_world = theirs_reg:WORLD\n"
         "[toolshift.shifts]\nanything = theirs_reg\n"
+        "[of_shifts]\nredirect = theirs_reg:theirs_shift\nother = theirs_reg:theirs_shift\n"
+        "plain = theirs_reg:undecorated\nbroken = theirs_broken:x\nscript = theirs_script:x\n"
+        "[of_worlds]\nalone = theirs_reg\n[of_formats]\nnumber = theirs_reg:broken\n"
     )
+    second = tmp_path / "second_reg-2.0.dist-info"
+    second.mkdir()
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: second-reg\nVersion: 2.0\n")
+    (second / "entry_points.txt").write_text("[of_shifts]\nother = theirs_reg:second\n")
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
@@ -100,10 +113,66 @@ def test_entry_points_are_found_as_our_own_names_are(package: Path) -> None:
     ], done.stderr
 
 
-def test_a_string_that_leads_nowhere_is_said(package: Path) -> None:
-    there = Registry[object]("agent", {}, "broken")
-    with pytest.raises(UsageError, match="agent theirs_reg:missing cannot be imported"):
-        there.find("broken")
+@pytest.mark.parametrize(
+    ("group", "name", "says"),
+    [
+        (
+            "broken",
+            "broken",
+            r"'broken' of theirs-reg 1.0 \(theirs_reg:missing\) cannot be imported",
+        ),
+        ("of_shifts", "broken", r"'broken' of theirs-reg 1.0 .*No module named .*uninstall theirs"),
+        (
+            "of_shifts",
+            "plain",
+            r"'plain' of theirs-reg 1.0 .* type function, and no shift: put @sh",
+        ),
+        ("of_shifts", "redirect", "is there twice, of ToolShift and of theirs-reg 1.0"),
+        (
+            "of_shifts",
+            "other",
+            "is there twice, of .* and of .*: rename or uninstall one of the two",
+        ),
+        ("of_worlds", "alone", r"'alone' of theirs-reg 1.0 \(theirs_reg\) is a module: name the"),
+        (
+            "of_formats",
+            "number",
+            "is of type int, and no format: it has no name, no recognises, no",
+        ),
+    ],
+)
+def test_an_entry_point_that_names_nothing_of_use_is_said(
+    package: Path, group: str, name: str, says: str
+) -> None:
+    wrong = FORMATS._wrong if group == "of_formats" else SHIFTS._wrong
+    ours = {"redirect": "toolshift.shifts.interruption:redirect"}
+    there = Registry[object]("thing", ours, group, wrong=wrong)
+    with pytest.raises(UsageError, match=says):
+        there.find(name)
+
+
+def test_an_entry_point_has_the_name_of_its_shift(package: Path) -> None:
+    (package / "second_reg-2.0.dist-info" / "entry_points.txt").unlink()
+    code = (
+        "from toolshift.shifts.registry import SHIFTS\n"
+        "SHIFTS.group = 'of_shifts'\n"
+        "SHIFTS.find('other')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=package
+    )
+    assert "is the shift 'theirs_shift': the entry point has to have that name" in done.stderr
+
+
+def test_a_package_that_is_found_twice_counts_once(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = package / "again"
+    about = "theirs_reg-1.0.dist-info"
+    shutil.copytree(package / about, again / about)
+    monkeypatch.syspath_prepend(again)
+    there = Registry[object]("agent", {}, "toolshift.agents")
+    assert callable(there.find("theirs"))
 
 
 def test_the_nearest_names_are_offered() -> None:

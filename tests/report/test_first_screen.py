@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 import toolshift
+from toolshift.core.command_line import PLUGINS
 from toolshift.core.terminal import wrapped
 from toolshift.measure.grid import MAX_TASKS, CauseCount, Grid, GridRow, Spot
 from toolshift.report.first_screen import MAX_LINES, first_screen, headline, sentence
@@ -72,6 +73,16 @@ def test_each_failure_has_a_letter_whose_words_stand_below(
     assert row.count("A") == sum(spot.state == "fails" for spot in spots) == 6
     assert "A  fails: it calls names that no longer exist" in lines
     assert any(f"toolshift trace RUN {grid.losses[0].episode}" in line for line in lines)
+
+
+def test_every_command_names_the_plugin_as_it_was_named(
+    reports: dict[tuple[int, int], toolshift.Report], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PLUGINS, "../shifts/mine.py")
+    text = "\n".join(screen(reports[6, 1], 200, Path("runs/new")))
+    commands = re.findall(r"toolshift .*? (?:trace|report) runs/new", text)
+    assert len(commands) == 3
+    assert all(line.startswith("toolshift --plugin ../shifts/mine.py ") for line in commands)
 
 
 LONG = "an_agent_with_a_name_that_is_longer_than_a_line_of_a_card"

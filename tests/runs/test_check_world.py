@@ -92,7 +92,7 @@ BROKEN = [
      "library/shelf/0 clean.*: the answer 'The .*' is guessable: it stands in the first"),
     ((', "floor_ref": state.code("floor", book_id)}', "}", '("shelf_ref", "floor_ref")',
       '("shelf_ref",)'), 2,
-     "library/shelf/0 clean.*: the answer '.*' is guessable: an agent that repeats what it"),
+     "library/shelf/0 clean.*: the answer '.*' is guessable: .*let a second code stand behind"),
     (("for body in bodies[pool] for f in frames[pool]",
       'for body in bodies["dev"] for f in frames["dev"]'), 6,
      "task kind shelf, request 1: the pools train and dev share the phrasing 'A small favour"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from shifts.test_release import edited, made, poi, rename
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
-from toolshift.core.shift import TIERS
+from toolshift.core.shift import TIERS, declared
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.suite import LATER, Selection, select, suite_of
+from toolshift.runs.suite import SHIFTS_3, Selection, select, suite_of
 from toolshift.shifts.files import FILES
-from toolshift.shifts.registry import find_shift, shifts
+from toolshift.shifts.registry import find_shift
 from toolshift.shifts.stacks import read_arms, read_stack
 
 
@@ -53,13 +54,24 @@ def test_paper_is_880_evaluation_tasks_over_the_four_tiers() -> None:
     assert min(severities.values()) > 200
 
 
-def test_standard_has_every_shift_at_every_severity_that_it_has() -> None:
+def test_standard_has_its_shifts_at_every_severity_that_they_have() -> None:
     selection = select(Selection("standard", tasks=11))
-    names = {(arm.shifts[0].shift, arm.shifts[0].severity) for arm in selection.arms}
-    named = [found for name, found in shifts().items() if name not in LATER]
-    wanted = [found for found in named if found.tier != "none"]
-    assert names == {(found.name, each) for found in wanted for each in found.severities}
-    assert len(selection.arms) == len(names)
+    names = [(arm.shifts[0].shift, arm.shifts[0].severity) for arm in selection.arms]
+    found = [find_shift(name) for name in SHIFTS_3]
+    assert names == [(each.name, severity) for each in found for severity in each.severities]
+    assert all(each.tier != "none" for each in found)
+
+
+@pytest.mark.parametrize("suite", ["standard", "paper", "standard@2", "paper@2"])
+def test_a_shift_that_comes_later_is_in_no_suite_that_is_there(
+    suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = select(Selection(suite))
+    monkeypatch.setitem(
+        declared, "of_a_plugin", replace(find_shift("redirect"), name="of_a_plugin")
+    )
+    assert select(Selection(suite)) == before
+    assert {arm.shifts[0].shift for arm in read_arms("all")} >= {"of_a_plugin", "crowded_list"}
 
 
 def test_the_same_selection_makes_the_same_plan() -> None:

@@ -27,6 +27,8 @@ MISTAKES = [
     ('("id", "identifier")', '"id"', "its words are a tuple of texts"),
     ("return Request(phrasings,", 'return Request({"dev": ()},', "none for the pool 'train'"),
     ('name = "library"', 'name = "my library"', "letters, digits"),
+    (", origin=(name,)", "", r"origin is the name of the tool itself, \('find_book',\), not \(\)"),
+    ("Field((fact,), fact)", "Field((fact,), fact, unit='kg')", "its key has to end with its unit"),
 ]
 
 

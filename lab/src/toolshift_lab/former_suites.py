@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolshift.runs.suite import LATER, OURS, Suite
+from toolshift.runs.suite import OURS, SHIFTS_3, Suite
 
 SHIFTS_1 = """
 tool_name_noise semantic_rename identity_erasure semantic_trap parameter_rename schema_noise
@@ -16,8 +16,8 @@ contradictory_request_lookalike no_such_entity no_such_entity_lookalike
 """
 """The shifts of the suites `standard@1` and `paper@1`: those of release 0.2.0, in its order."""
 
-_AFTER_2 = ("csv_results", "redirect_header", *LATER)
-"""The shifts that came after the suites `standard@2` and `paper@2`."""
+SHIFTS_2 = tuple(name for name in SHIFTS_3 if name not in ("csv_results", "redirect_header"))
+"""The shifts of the suites `standard@2` and `paper@2`."""
 
 _WORLDS = ("poi", "medical", "retail")
 _FIRST = tuple(f"{name}@1" for name in SHIFTS_1.split())
@@ -29,17 +29,15 @@ FORMER = (
         "standard without csv_results and redirect_header",
         _WORLDS,
         16,
-        ("all",),
-        without=_AFTER_2,
+        SHIFTS_2,
     ),
     Suite(
         "paper@2",
         "paper without csv_results and redirect_header",
         ("poi",),
         220,
-        ("all",),
+        SHIFTS_2,
         rotate=True,
-        without=_AFTER_2,
     ),
     Suite("quick@1", "quick as of release 0.2.0", ("poi",), 20, _QUICK, (2,)),
     Suite("standard@1", "standard as of release 0.2.0", _WORLDS, 16, _FIRST),

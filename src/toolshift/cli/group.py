@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import click
 
 from toolshift.core.command_line import PLUGINS
-from toolshift.core.errors import IN_THE_LAB, UsageError
+from toolshift.core.errors import IN_THE_LAB, UsageError, ended
 from toolshift.core.installation import extra
 from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
 from toolshift.core.terminal import say
+from toolshift.core.text import visible
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -195,8 +196,22 @@ OLD_OPTIONS = {
 
 GOES = "the old form is gone in the next minor version"
 
-COMMANDS: Registry[Entry] = Registry("command", {}, "toolshift.commands")
-"""Commands of other packages: an entry point names an `Entry`, which is cheap to import."""
+
+def _no_command(thing: object) -> str:
+    """What is wrong with what another package names as a command; "" for nothing."""
+    if isinstance(thing, click.Command | Entry):
+        return ""
+    return (
+        f"is of type {type(thing).__name__}, and no command of click: put @click.command() over "
+        "the function"
+    )
+
+
+COMMANDS: Registry[click.Command | Entry] = Registry(
+    "command", {}, "toolshift.commands", wrong=_no_command
+)
+"""Commands of other packages: an entry point names a click command, or an `Entry` of one whose
+import takes long, so that the help does not wait for it."""
 
 INSTALLED = "Installed beside ToolShift"
 """The heading of commands of other packages."""
@@ -286,7 +301,7 @@ class LazyGroup(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, section by section; those of other packages last."""
         ours = [name for entries in SECTIONS.values() for name in entries]
-        return list(dict.fromkeys((*ours, *COMMANDS.installed())))
+        return list(dict.fromkeys((*ours, *COMMANDS.declared())))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -295,41 +310,74 @@ class LazyGroup(Group):
         args, notes = renewed(args)
         for line in notes if not ctx.resilient_parsing else ():
             say(line, err=True)
-        if args and args[0] in LAB and args[0] not in COMMANDS.installed():
+        if args and args[0] in LAB and args[0] not in COMMANDS.declared():
             raise UsageError(f"toolshift {args[0]} is not installed: {IN_THE_LAB}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command."""
-        ours = {
-            name: entry for section in SECTIONS.values() for name, entry in section.items()
-        } | HIDDEN
-        entry = ours.get(cmd_name)
-        if entry is None and cmd_name in COMMANDS.installed():
-            entry = COMMANDS.find(cmd_name)
-        if entry is None:
-            return None
-        module, _, name = entry.place.partition(":")
-        try:
-            command = getattr(_imported(module), name)
-        except ImportError as fault:
-            if not entry.extra or (fault.name or "").startswith("toolshift"):
-                raise
-            raise UsageError(
-                f"toolshift {cmd_name} needs packages that are not installed ({fault}): "
-                f"{extra(entry.extra)}"
-            ) from None
-        assert isinstance(command, click.Command)
-        return command
+        if cmd_name in _ours():
+            command = _command(cmd_name, _ours()[cmd_name])
+            assert isinstance(command, click.Command)
+            return command
+        return _of_another(cmd_name) if cmd_name in COMMANDS.declared() else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes each section of the help, from the table alone."""
         for title, entries in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
-        if COMMANDS.installed():
+        if COMMANDS.declared():
             with formatter.section(INSTALLED):
-                formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.all().items()])
+                formatter.write_dl([(name, _help_of_another(name)) for name in COMMANDS.declared()])
+
+
+def _ours() -> dict[str, Entry]:
+    """Our commands by name, the hidden ones too."""
+    return {
+        name: entry for section in SECTIONS.values() for name, entry in section.items()
+    } | HIDDEN
+
+
+def _command(name: str, entry: Entry) -> Any:
+    """Imports what an entry names; says which packages are missing for it."""
+    module, _, path = entry.place.partition(":")
+    try:
+        return getattr(_imported(module), path)
+    except ImportError as fault:
+        if not entry.extra or (fault.name or "").startswith("toolshift"):
+            raise
+        raise UsageError(
+            f"toolshift {name} needs packages that are not installed ({fault}): "
+            f"{extra(entry.extra)}"
+        ) from None
+
+
+def _of_another(name: str) -> click.Command:
+    """A command of another package."""
+    found: Any = COMMANDS.find(name)
+    try:
+        found = _command(name, found) if isinstance(found, Entry) else found
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as fault:
+        raise UsageError(f"{COMMANDS.title(name)} cannot be imported: {ended(fault)}") from fault
+    if wrong := _no_command(found):
+        raise UsageError(f"{COMMANDS.title(name)} {wrong}")
+    assert isinstance(found, click.Command)
+    return found
+
+
+def _help_of_another(name: str) -> str:
+    """The line of help of a command of another package, or what is wrong with it."""
+    if name in _ours():
+        package = COMMANDS.package(name)
+        return f"Not the command of {package}: ToolShift has one of this name. Rename it there."
+    try:
+        found = COMMANDS.find(name)
+    except UsageError as fault:  # the help of all other commands is not to go with it
+        return f"Error: {visible(str(fault))}"
+    return found.help if isinstance(found, Entry) else found.get_short_help_str(limit=100)
 
 
 def _imported(module: str) -> Any:

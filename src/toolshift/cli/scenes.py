@@ -19,7 +19,7 @@ from toolshift.core.files import check_writable
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, progress, say
 from toolshift.report.scene import as_data, side_by_side
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell, build, check_solved
 from toolshift.runs.minimise import Smallest, as_test, find_smallest
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import read_task
@@ -80,6 +80,7 @@ def _show_scene(options: ShowOptions) -> None:
         raise UsageError(
             f"{cell.said} is not applicable to {options.what}: {reason}. Try another task."
         ) from None
+    check_solved(cell, after)
     if options.as_json:
         print_json(as_data(after.clean, after))
     else:

@@ -8,7 +8,7 @@ from inspect import get_annotations
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from toolshift.core.errors import ShiftFault, defined_at, described, place_of, placed
-from toolshift.core.tool import Result, Tool
+from toolshift.core.tool import Hint, Result, Tool
 
 Below = Callable[[str, dict[str, Any]], Result]
 Memory = dict[str, Any]
@@ -285,11 +285,29 @@ def _through(layer: Layer, memory: Memory, below: Below) -> Below:
             if fault is passing:
                 raise
             raise LayerFault(layer, fault) from fault
-        if isinstance(result, Result):
-            return result
-        raise LayerFault(layer, WrongReturn(_wanted(result, "a toolshift.Result")))
+        if not isinstance(result, Result):
+            raise LayerFault(layer, WrongReturn(_wanted(result, "a toolshift.Result")))
+        if wrong := _wrong_in(result):
+            raise LayerFault(layer, WrongReturn(wrong))
+        return result
 
     return call
+
+
+def _wrong_in(result: Result) -> str:
+    """What nothing above a layer could read in its result; "" for nothing."""
+    if result.hint is not None and not isinstance(result.hint, Hint):
+        return f"returned a Result whose hint is {type(result.hint).__name__}, not a toolshift.Hint"
+    if result.ok:
+        return ""
+    said = result.data.get("error") if isinstance(result.data, dict) else None
+    texts = [said.get(key) for key in ("code", "message")] if isinstance(said, dict) else [None]
+    if all(isinstance(text, str) for text in texts):
+        return ""
+    return (
+        f"returned a failed Result with the data {result.data!r:.100}; wanted: "
+        '{"error": {"code": "busy", "message": "Try again."}}'
+    )
 
 
 def _wanted(returned: object, what: str) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property, reduce
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from toolshift.core.errors import UsageError, described, place_of, placed
+from toolshift.core.errors import UsageError, ended, place_of, placed
 from toolshift.core.names import unknown
 
 T = TypeVar("T")
@@ -24,8 +24,7 @@ class Registry(Generic[T]):
     """Things of one kind, by name.
 
     A name with `*` in it is a pattern, such as `*.json`: its string names a function, which is
-    given the name that was asked for and returns the thing. An entry point whose value is a module
-    alone is imported; what that registers in `added` counts.
+    given the name that was asked for and returns the thing.
 
     Args:
         what: the kind of thing, for messages: "world".
@@ -33,6 +32,8 @@ class Registry(Generic[T]):
         group: the entry-point group of other packages.
         added: what modules have registered by themselves as they were imported, by name.
         plugins: imports further modules that register things by themselves.
+        wrong: what is wrong with a thing that another package names, as a clause; "" for nothing.
+        modules: an entry point may name a module alone, which registers things in `added`.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class Registry(Generic[T]):
         group: str,
         added: dict[str, T] | None = None,
         plugins: Callable[[], None] = lambda: None,
+        wrong: Callable[[Any], str] = lambda _thing: "",
+        modules: bool = False,
     ) -> None:
         self.what, self.ours, self.group = what, ours, group
-        self._plugins = plugins
+        self._plugins, self._wrong, self._take_modules = plugins, wrong, modules
         self._found: dict[str, T] = {} if added is None else added
 
     def find(self, name: str) -> T:
@@ -57,17 +60,23 @@ class Registry(Generic[T]):
             The object itself; the same one for the same name, but for patterns.
 
         Raises:
-            UsageError: where there is none (the nearest names are offered), or where importing
-                it fails.
+            UsageError: where there is none (the nearest names are offered), where importing it
+                fails, and where two packages have the name, of which one would go unseen.
         """
+        if others := self._others.get(name):
+            self._check_alone(name, others)
         if name not in self._found and ":" in self._strings.get(name, ""):
-            loaded = self._load(self._strings[name])
-            self._found.setdefault(name, loaded)  # its import may have registered it by itself
+            loaded = self._load(self._strings[name], name)
+            if name not in self._found:  # its import may have registered it by itself
+                wrong = self._wrong(loaded) if name not in self.ours else ""
+                if wrong:
+                    raise UsageError(f"{self.title(name)} {wrong}")
+                self._found[name] = loaded
         if name in self._found:
             return self._found[name]
         pattern = next((p for p in self._patterns if fnmatchcase(name, p)), "")
         if pattern:
-            made: T = self._load(self._patterns[pattern])(name)
+            made: T = self._load(self._patterns[pattern], pattern)(name)
             return made
         self._import_modules()
         if name not in self._found:
@@ -88,10 +97,40 @@ class Registry(Generic[T]):
         """Every thing by name, in the order of `names`; all of them are imported for it."""
         return {name: self.find(name) for name in self.names()}
 
+    def declared(self) -> dict[str, str]:
+        """The strings of entry points by name, modules too; nothing is imported for it."""
+        return {name: entries[0].value for name, entries in self._others.items()}
+
+    def package(self, name: str) -> str:
+        """The package that has an entry point of this name, with its version; "" for ours."""
+        others = self._others.get(name)
+        return _package(others[0]) if others and name not in self.ours else ""
+
+    def title(self, name: str) -> str:
+        """A thing of another package as messages call it, with the place of its code."""
+        return f"{self.what} {name!r} of {self.package(name)} ({self.declared()[name]})"
+
+    def _check_alone(self, name: str, others: tuple[EntryPoint, ...]) -> None:
+        owners = ["ToolShift"] * (name in self.ours)
+        owners += [f"{_package(entry)} ({entry.value})" for entry in others]
+        if len(owners) > 1:
+            raise UsageError(
+                f"{self.what} {name!r} is there twice, of {' and of '.join(owners)}: "
+                f"rename or uninstall {'the latter' if name in self.ours else 'one of the two'}"
+            )
+
+    @cached_property
+    def _others(self) -> dict[str, tuple[EntryPoint, ...]]:
+        """The entry points of other packages by name; a package that is found twice counts once."""
+        found: dict[str, dict[tuple[str, str], EntryPoint]] = {}
+        for entry in entry_points(group=self.group):
+            key = (entry.dist.name if entry.dist else "", entry.value)
+            found.setdefault(entry.name, {}).setdefault(key, entry)
+        return {name: tuple(entries.values()) for name, entries in found.items()}
+
     @cached_property
     def _entries(self) -> dict[str, str]:
-        others = {entry.name: entry.value for entry in entry_points(group=self.group)}
-        return {**others, **self.ours}
+        return {**self.declared(), **self.ours}
 
     @cached_property
     def _strings(self) -> dict[str, str]:
@@ -105,21 +144,57 @@ class Registry(Generic[T]):
     def _import_modules(self) -> None:
         """Imports the plugins, and the entry points that are modules."""
         self._plugins()
-        for value in self._modules:
-            self._load(value)
+        for name, value in self._modules.items():
+            if not self._take_modules:
+                raise UsageError(
+                    f"{self.title(name)} is a module: name the {self.what} in it, MODULE:NAME"
+                )
+            self._load(value, name)
 
     @cached_property
-    def _modules(self) -> tuple[str, ...]:
-        return tuple(value for value in self._strings.values() if ":" not in value)
+    def _modules(self) -> dict[str, str]:
+        return {name: value for name, value in self._strings.items() if ":" not in value}
 
-    def _load(self, value: str) -> Any:
+    def _load(self, value: str, name: str) -> Any:
         """Imports what a `module:object` or a `module` string names."""
         module, _, path = value.partition(":")
         try:
             return reduce(getattr, filter(None, path.split(".")), import_module(module))
         except UsageError as wrong:
             raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
-        except Exception as fault:
-            raise UsageError(
-                f"{self.what} {value} cannot be imported: {described(fault)}"
-            ) from fault
+        except (Exception, SystemExit) as fault:  # an exit would end this program, unsaid
+            package = self.package(name)
+            what = self.title(name) if package else f"{self.what} {value}"
+            advice = f": mend it, or uninstall {package.partition(' ')[0]}" if package else ""
+            raise UsageError(f"{what} cannot be imported: {ended(fault)}{advice}") from fault
+
+
+def no_such(kind: type, name: str) -> Callable[[object], str]:
+    """What is wrong with a thing that is not of a kind, which goes by that name in messages.
+
+    A protocol is held against the names that it has.
+    """
+    if not getattr(kind, "_is_protocol", False):
+        return lambda thing: "" if isinstance(thing, kind) else _of_type(thing, name)
+    needed = [*vars(kind).get("__annotations__", {}), *filter(_is_plain, vars(kind))]
+
+    def lacking(thing: object) -> str:
+        lacks = [each for each in needed if not hasattr(thing, each)]
+        return f"{_of_type(thing, name)}: it has no {', no '.join(lacks)}" if lacks else ""
+
+    return lacking
+
+
+def _is_plain(name: str) -> bool:
+    return not name.startswith("_")
+
+
+def _of_type(thing: object, name: str) -> str:
+    if isinstance(thing, type):
+        return f"is the class {thing.__name__}, and no {name}"
+    return f"is of type {type(thing).__name__}, and no {name}"
+
+
+def _package(entry: EntryPoint) -> str:
+    """The package of an entry point, as pip writes it."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an installed package"

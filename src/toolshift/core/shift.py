@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError, defined_at, placed
 from toolshift.core.layer import Layer
+from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
 from toolshift.core.scene import Outcome, Scene, Task
 from toolshift.core.world import Truth, World
@@ -82,6 +83,8 @@ class Change:
                 raise TypeError(f"{name} is a {kind.__name__}, not {value!r:.80}")
         if not all(isinstance(ask, Ask) for ask in self.asks or ()):
             raise TypeError("asks is a tuple of the user's turns, as in scene.asks")
+        if self.outcome is not None and self.outcome.refusal not in ("", *REASONS):
+            raise ValueError(unknown("reason of a refusal", self.outcome.refusal, REASONS))
 
     def edits(self) -> dict[str, Any]:
         """The parts of the scene that are replaced."""

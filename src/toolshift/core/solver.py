@@ -217,7 +217,11 @@ class Solver:
             self._evident(hint.tool, text)
             wanted = tool.with_(name=hint.tool).key
             successor = self._offered_that(lambda other: other.key == wanted, tool)
-            return successor, self._carry_over(tool, successor, arguments)
+            for value in hint.arguments.values():
+                self._evident(
+                    value if isinstance(value, str) else JSON.encode(value).decode(), text
+                )
+            return successor, {**self._carry_over(tool, successor, arguments), **hint.arguments}
         if hint.kind == "refresh":
             successor = self._offered_that(lambda other: _does_the_same(other, tool), tool)
             self.check_choice(successor)

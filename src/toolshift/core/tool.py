@@ -9,6 +9,7 @@ from typing import Any, Literal
 import jsonschema_rs
 import msgspec
 
+from toolshift.core.names import unknown
 from toolshift.core.value_shape import Shape
 
 JSON = msgspec.json.Encoder()
@@ -236,13 +237,16 @@ class Hint:
     (a tool's name, a value) stands in the text that was shown.
 
     Attributes:
-        kind: "retry" the same call, "use" another `tool`, ask for the next "page" with
-            `arguments`, take a new "value" for the argument `old`, look again at the tools, which
-            have changed ("refresh"), or give up ("fatal").
-        tool: the tool to use instead.
-        arguments: arguments to add to the call, by parameter name.
-        old: the value that is no longer good.
-        new: the value to use in its place.
+        kind: "retry" the same call, "use" a `tool` with `arguments` added, ask for the next "page"
+            with `arguments`, take a new "value" for the argument `old`, look again at the tools,
+            which have changed ("refresh"), or give up ("fatal").
+        tool: of "use": another tool, or the same one, of which more is asked.
+        arguments: of "use" and "page": what is added to the call, by parameter name.
+        old: of "value": the value that is no longer good.
+        new: of "value": the value to use in its place.
+
+    Raises:
+        ValueError: for a kind that there is not, and for what its kind lacks or does not take.
     """
 
     kind: HintKind
@@ -250,6 +254,29 @@ class Hint:
     arguments: dict[str, Any] = field(default_factory=dict)
     old: Any = None
     new: Any = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in _TAKES:
+            raise ValueError(unknown("kind of hint", str(self.kind), _TAKES))
+        blank: dict[str, Any] = {"tool": "", "arguments": {}, "old": None, "new": None}
+        for name, none in blank.items():
+            taken, there = name in _TAKES[self.kind], getattr(self, name) != none
+            if there and not taken:
+                others = " or ".join(repr(kind) for kind in _TAKES if name in _TAKES[kind])
+                raise ValueError(f"a hint {self.kind!r} takes no `{name}`; {others} does")
+            if taken and not there and (self.kind, name) != ("use", "arguments"):
+                raise ValueError(f"a hint {self.kind!r} needs `{name}`")
+
+
+_TAKES: dict[str, tuple[str, ...]] = {
+    "retry": (),
+    "use": ("tool", "arguments"),
+    "page": ("arguments",),
+    "value": ("old", "new"),
+    "refresh": (),
+    "fatal": (),
+}
+"""What a hint of each kind is made of."""
 
 
 class Result(msgspec.Struct, frozen=True):

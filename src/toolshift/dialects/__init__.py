@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.message import Reply, Turn
-from toolshift.core.registry import Registry
+from toolshift.core.registry import Registry, no_such
 from toolshift.dialects.form import Body, Dialect, Request
 
 DIALECTS: Registry[Dialect] = Registry(
@@ -24,6 +24,7 @@ DIALECTS: Registry[Dialect] = Registry(
         "gemini": "toolshift.dialects.gemini:GEMINI",
     },
     "toolshift.dialects",
+    wrong=no_such(Dialect, "dialect"),
 )
 
 

@@ -267,15 +267,15 @@ def _what_to_do(
 ) -> list[Text]:
     """The first thing to mend, how sure it is, and the next commands."""
     lines = []
+    place = "RUN" if run is None else run
     if mend := first_to_mend(agents):
         who = f"{mend.agent}: " if len(agents) > 1 else ""
         lines += _wrapped(f"First to mend: {who}{mend.todo or mend.what}.", width, INDENT)
         if mend.episode:
-            lines.append(Text(INDENT + _of_run(opened(mend.episode), run)))
+            lines.append(Text(INDENT + command("trace", place, mend.episode)))
     if sure := " ".join(how_sure(report, agents)):
         lines += _wrapped(_of_run(f"How sure: {sure}", run), width, INDENT)
     if not everything:
-        place = "RUN" if run is None else run
         shown, more = (command("report", place, option) for option in ("--open", "--details"))
         lines.append(Text(f"Next: {shown}      every trace, in the browser"))
         lines.append(Text(f"      {more}   all measures"))

@@ -9,7 +9,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from toolshift.core.errors import UsageError
+from toolshift.core.command_line import command
+from toolshift.core.errors import ShiftFault, UsageError, described
 from toolshift.core.scene import Applied, Scene, Stack
 from toolshift.core.shift import NotApplicable
 from toolshift.core.world import World
@@ -162,6 +163,21 @@ def build(cell: Cell, find: Worlds = find_world) -> Scene:
             "wording has changed. Start a new run."
         )
     return scene
+
+
+def check_solved(cell: Cell, scene: Scene) -> None:
+    """Checks that the oracle can work through the scene of a cell."""
+    try:
+        scene.rehearsal  # noqa: B018  it is kept with the scene
+    except (UsageError, ShiftFault):
+        raise
+    except Exception as fault:
+        shifts = dict.fromkeys(applied.shift for applied in cell.shifts)
+        check = command("check", *(shifts or [cell.world]))
+        raise UsageError(
+            f"the oracle cannot solve {cell.lineage} ({cell.said}): {described(fault)}. "
+            f"`{check}` says more."
+        ) from fault
 
 
 def _digest(*parts: str) -> str:

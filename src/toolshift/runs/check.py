@@ -20,7 +20,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, placed
 from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
-from toolshift.core.names import unknown
+from toolshift.core.names import MAX_NAME, unknown
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
 from toolshift.core.step import Step
@@ -30,6 +30,7 @@ from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
+from toolshift.episode.grading_rules import effects_of
 from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.check_shift import misread
 from toolshift.runs.check_wording import wording_auc
@@ -233,7 +234,13 @@ def check_determinism(names: Sequence[str], bench: Bench) -> Verdict:
             last = ran.stderr.strip().splitlines()[-1:] or ["no message"]
             return Verdict("all", 1, "fail", f"a second process failed: {last[0]}")
         hashes.add(ran.stdout.strip())
-    return _verdict("all", 1, "two processes made different scenes" if len(hashes) > 1 else "")
+    return _verdict("all", 1, _DIFFERENT if len(hashes) > 1 else "")
+
+
+_DIFFERENT = (
+    "two processes made different scenes: draw by the `rng` or the `seed` that is given, and take "
+    "no clock, no hash() and no order of a set"
+)
 
 
 # -- rules on scenes ---------------------------------------------------------------------------
@@ -250,7 +257,7 @@ class _Inert:
 
 def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
     for scene in scenes:
-        if unsolved := oracle_fails(scene):
+        if unsolved := _misnamed(scene) or oracle_fails(scene) or _unprovoked(scene):
             yield _verdict(name, 4, unsolved, _place(scene))
             return
     yield _verdict(name, 4, "")
@@ -277,7 +284,10 @@ def _guessed(scene: Scene) -> str:
         return f"the answer {answer!r} is guessable: it stands in the first prompt"
     if _passes(scene, "parrots"):
         answers = " and ".join(repr(ask.expected) for ask in scene.asks if ask.expected)
-        return f"the answer {answers} is guessable: an agent that repeats what it read passes"
+        return (
+            f"the answer {answers} is guessable: an agent that repeats the last code that it read "
+            "passes; let a second code stand behind the answer in its result"
+        )
     return ""
 
 
@@ -299,6 +309,32 @@ def _place(scene: Scene) -> str:
     return defined_at(scene.world.kinds[scene.task.kind].requests[-1].solve)
 
 
+def _misnamed(scene: Scene) -> str:
+    """A name that two shown tools have, or that no client would take; "" for none."""
+    names = [tool.name for tool in scene.tools]
+    for name in names:
+        if names.count(name) > 1:
+            return f"in {_where([scene])} two tools are shown as {name!r}"
+        if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name):
+            advice = f"a name is up to {MAX_NAME} letters, digits, _ and -"
+            return f"in {_where([scene])} a tool is shown as {name!r}: {advice}"
+    return ""
+
+
+def _unprovoked(scene: Scene) -> str:
+    """Where a layer answers the oracle with a failure that counts as the agent's; "" if nowhere."""
+    if not scene.layers or not scene.solvable:
+        return ""
+    for step in scene.rehearsal:
+        if step.kind == "call" and not (step.ok or step.provoked or step.true):
+            return (
+                f"in {_where([scene])} the oracle's call of {step.name} fails with the code "
+                f"{step.error!r}, as if the agent had made a mistake: its Result has to say "
+                "provoked=True"
+            )
+    return ""
+
+
 def oracle_fails(scene: Scene) -> str:
     """Where and how the oracle fails in a scene; "" if it solves or rightly refuses it."""
     try:
@@ -316,8 +352,21 @@ def oracle_fails(scene: Scene) -> str:
         return ""
     failed = next((step for step in reversed(episode.steps) if step.error), None)
     last = f" ({failed.name} came back as {failed.text[:120]})" if failed else ""
-    why = misread(scene) or (verdict.cause.replace("_", " ") or episode.end) + last
+    why = misread(scene) or _surplus_write(scene, episode.steps)
+    why = why or (verdict.cause.replace("_", " ") or episode.end) + last
     return f"the oracle fails in {_where([scene])}: {why}"
+
+
+def _surplus_write(scene: Scene, steps: Sequence[Step]) -> str:
+    """A write of the oracle that the outcome does not allow; "" for none."""
+    allowed = [tuple(effect) for effect in scene.outcome.effects + scene.outcome.forgiven]
+    for effect in map(tuple, effects_of(steps)):
+        if effect not in allowed:
+            return (
+                f"it writes {' '.join(map(str, effect))!r}, which is neither among the `effects` "
+                "of the outcome nor `forgiven`"
+            )
+    return ""
 
 
 def _in_first_prompt(scene: Scene) -> str:
@@ -440,7 +489,8 @@ def _shared_names(bench: Bench, name: str) -> str:
     """Invented tool names that two pools share; names derived from true ones do not count."""
     invented = {pool: set(_invented(bench.shifted(name, 2, pool))) for pool in POOLS}
     tool, pools = _shared(invented)
-    return f"{pools} share the tool name {tool!r}" if tool else ""
+    advice = "let `scene.task.pool` decide which names are drawn"
+    return f"{pools} share the tool name {tool!r}; {advice}" if tool else ""
 
 
 def _shared(pools: Mapping[str, Collection[str]]) -> tuple[str, str]:
@@ -452,11 +502,18 @@ def _shared(pools: Mapping[str, Collection[str]]) -> tuple[str, str]:
 
 
 def _invented(scenes: Iterable[Scene]) -> Iterator[str]:
+    """The tool names that are no form of a true one, such as `getHours` of `get_hours`."""
     for scene in scenes:
-        true = {tool.name for tool in scene.clean.tools} | {t.name for t in scene.world.tools}
+        true = {tool.name for tool in (*scene.clean.tools, *scene.world.tools)}
+        plain = set(map(_letters, true))
         for tool in scene.tools:
-            if tool.name not in true and not any(old in tool.name for old in true):
+            if tool.name not in true and not any(old in _letters(tool.name) for old in plain):
                 yield tool.name
+
+
+def _letters(name: str) -> str:
+    """The letters and digits of a name in lower case."""
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _wording(bench: Bench, name: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""Why the oracle fails under a shift: what it can no longer read in a result."""
+"""Why the oracle fails under a shift: what it cannot read in a result, or cannot pass in a call."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from toolshift.core.render import facts
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Solver
 from toolshift.core.tool import Result
+from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts.registry import find_shift
@@ -32,7 +33,7 @@ def is_unproved(scene: Scene) -> bool:
 
 
 def misread(scene: Scene) -> str:
-    """The part of a result that its declared fields no longer describe."""
+    """What its fields no longer describe of a result, or a parameter that nothing fills."""
     if not scene.layers:
         return ""
     lost: list[str] = []
@@ -47,17 +48,32 @@ def misread(scene: Scene) -> str:
 
     agent = OracleAgent()
     agent.solver = Watching
-    episode = Episode(scene, live=False)
-    with suppress(Exception):  # it is known to fail
+    with suppress(Exception):  # it is known to fail; the budget is one that needs no rehearsal
+        episode = Episode(scene, budget=Budget.of(scene.clean), live=False)
         agent.play(episode)
     if not lost:
-        return ""
+        return _unfed(scene)
     theirs = [
         other for other in scene.layers if not type(other).__module__.startswith("toolshift.")
     ]
     layer = (theirs or list(scene.layers))[-1]
     advice = f"{type(layer).__name__} changes the data: it must move `fields` with it"
     return f"{lost[0]}; {placed(advice, defined_at(type(layer)))}"
+
+
+def _unfed(scene: Scene) -> str:
+    """A required parameter that the shift has added, and for which nothing says a value."""
+    before = {param.fact for tool in scene.clean.reachable for param in tool.params}
+    told = before.union(*(ask.goal for ask in scene.asks))
+    told |= {field.fact for tool in scene.reachable for field in tool.returns}
+    for tool in scene.reachable:
+        for param in tool.params:
+            if param.required and param.given is None and param.fact not in told:
+                return (
+                    f"{tool.name} requires {param.name!r}, and nothing says its value: let a tool "
+                    f"yield the fact {param.fact!r}, set `given`, or make it optional"
+                )
+    return ""
 
 
 def _lost(true: Result | None, shown: object, result: Result) -> Iterator[str]:

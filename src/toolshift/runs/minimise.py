@@ -16,7 +16,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied, Stack
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.with_tools import with_tools
-from toolshift.runs.cell import Cell, build, write_stack
+from toolshift.runs.cell import Cell, build, check_solved, write_stack
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
 from toolshift.shifts.registry import find_shift
@@ -87,13 +87,7 @@ class _Search:
     def fails(self, cell: Cell, tools: Sequence[str] = ()) -> bool:
         scene = build(cell)
         scene = with_tools(scene, tools) if tools else scene
-        try:
-            scene.rehearsal  # noqa: B018  the oracle must still be able to solve it
-        except Exception as fault:
-            raise UsageError(
-                f"the oracle cannot solve {cell.lineage} ({cell.said}): "
-                f"{type(fault).__name__}: {fault}. `toolshift check` says more."
-            ) from fault
+        check_solved(cell, scene)
         self.last = play(self.contestant, cell, scene, fresh=False)
         self.tried += 1
         if self.last.end == "infrastructure":

@@ -204,7 +204,7 @@ class Rehearsal:
             if hint is None or hint.kind == "fatal":
                 return
             if hint.kind == "use":
-                tool = self.shown().get(hint.tool, tool)
+                tool, more = self.shown().get(hint.tool, tool), dict(hint.arguments)
             elif hint.kind == "page":
                 more = dict(hint.arguments)
             elif hint.kind == "value":

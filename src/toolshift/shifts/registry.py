@@ -120,7 +120,20 @@ def check_name(shift: Shift) -> None:
         raise UsageError(f"{place}: ToolShift has a shift of this name already; choose another")
 
 
-SHIFTS: Registry[Shift] = Registry("shift", OURS, "toolshift.shifts", declared, _load_plugins)
+def _no_shift(thing: object) -> str:
+    """What is wrong with what an entry point names, where no shift of that name came with it."""
+    own = next((shift.name for shift in declared.values() if shift.rule is thing), "")
+    if own:
+        return f"is the shift {own!r}: the entry point has to have that name"
+    return (
+        f"is of type {type(thing).__name__}, and no shift: put @shift(tier=..., dimension=...) "
+        "over the function"
+    )
+
+
+SHIFTS: Registry[Shift] = Registry(
+    "shift", OURS, "toolshift.shifts", declared, _load_plugins, _no_shift, True
+)
 
 
 def shifts() -> dict[str, Shift]:

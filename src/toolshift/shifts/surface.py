@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -57,6 +57,14 @@ class Surface(Layer):
     answers: Mapping[str, Result] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for table in fields(self):
+            value = getattr(self, table.name)
+            if table.default_factory is dict and not isinstance(value, Mapping):
+                raise TypeError(
+                    f"{table.name} of a Surface is a dict by the names below, not {value!r:.80}"
+                )
 
     # -- the layer -----------------------------------------------------------------------------
 

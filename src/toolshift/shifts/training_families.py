@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolshift.core.registry import Registry
+from toolshift.core.registry import Registry, no_such
 
 OURS: dict[str, tuple[str, ...]] = {
     "EFP": ("transient_error", "permanent_error", "redirect"),
@@ -41,7 +41,9 @@ are the three of the paper; `symbols` is SBP at full strength in lists of other 
 that no place in the list stands for a tool; `limits` pairs each unsolvable scene with a solvable
 one like it; `diverse` leaves names, results and solvability alone."""
 
-TRAINING_FAMILIES: Registry[tuple[str, ...]] = Registry("family", {}, "toolshift.families", OURS)
+TRAINING_FAMILIES: Registry[tuple[str, ...]] = Registry(
+    "family", {}, "toolshift.families", OURS, wrong=no_such(tuple, "tuple of shifts"), modules=True
+)
 """Families by name. Packages that keep former versions register them as `NAME@VERSION`; draws are
 derived from the name alone, so a former version differs in its shifts only."""
 

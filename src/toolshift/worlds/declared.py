@@ -97,8 +97,8 @@ def _parts(tool: Tool) -> Iterator[str]:
             advice = "; a tuple of one ends with a comma: (x,)" if isinstance(parts, kind) else ""
             yield f"`{what}` is a tuple of toolshift.{kind.__name__}{advice}"
             return
-    if not isinstance(tool.origin, tuple):
-        yield f"origin is a tuple of names, as ({tool.name!r},), not {tool.origin!r}"
+    if tool.origin != (tool.name,):
+        yield f"origin is the name of the tool itself, ({tool.name!r},), not {tool.origin!r}"
     for name in _twice(param.name for param in tool.params):
         yield f"two parameters are named {name!r}"
     for field in tool.returns:
@@ -109,6 +109,8 @@ def _parts(tool: Tool) -> Iterator[str]:
             )
         if field.type not in ("string", "number", "integer"):
             yield f"field {field.fact!r}: type is string, number or integer, not {field.type!r}"
+        elif field.unit and not str(field.path[-1]).endswith(str(field.unit)):
+            yield f"field {field.fact!r}: its key has to end with its unit, {field.unit!r}"
     try:
         jsonschema_rs.validator_for(input_schema(tool))
     except (ValueError, TypeError) as fault:

@@ -32,7 +32,7 @@ def quick(seed: int = 0, trials: int = 1) -> Task:
 
 @task  # type: ignore[untyped-decorator]
 def standard(seed: int = 0, trials: int = 1) -> Task:
-    """The suite standard: 16 tasks of each world, every shift at each of its severities."""
+    """The suite standard: 16 tasks of each world, its shifts at each of their severities."""
     return _task(Selection.of(suite="standard", seed=seed, trials=trials))
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from toolshift.core.errors import described
-from toolshift.core.registry import Registry
+from toolshift.core.registry import Registry, no_such
 from toolshift.data.conversation import Conversation, Format, RowFault
 from toolshift.data.traces import nearest, not_known, raws_of
 
@@ -33,6 +33,7 @@ FORMATS: Registry[Format] = Registry(
         "chat-template": "toolshift.data.formats.in_text:TEMPLATED_ROWS",
     },
     "toolshift.formats",
+    wrong=no_such(Format, "format"),
 )
 
 
