@@ -306,13 +306,13 @@ def test_case_is_no_difference() -> None:
 
 
 def test_a_value_of_the_documentation_needs_no_other_support() -> None:
-    """The tool documents its days, so another one is not invented but ignores what was asked."""
+    """The tool documents its days, so another one is not invented but not what was asked for."""
     scene = scene_of("hours")
     place, hours, _ = scene.rehearsal
     assert isinstance(hours.arguments, dict)
     days = ("monday", "friday")
     other = next(day for day in days if day not in scene.asks[0].text.lower())
-    for day, named in ((other, "ignored_result"), ("doomsday", "invented_value")):
+    for day, named in ((other, "bad_arguments"), ("doomsday", "invented_value")):
         call = passing_with(hours, day=day)
         call = but(call, true=(("get_hours", call.arguments),), text="{}")
         assert cause(place, call, WRONG, scene=scene) == named

@@ -128,7 +128,9 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if not scene.solvable and evidence and end == "answered":
         return "answered_without_evidence"
     if slips:
-        return slips[0][1]
+        number, cause = slips[0]
+        root = _picked_before(scene, steps, number)
+        return cause if root is None else _cause_of_picking(scene, steps, root)
     if end == "refused" or _refused_a_turn(scene, steps):
         if _stopped_short(scene, steps):
             return "no_recovery"
@@ -199,7 +201,11 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     if any(ask.expected for ask in scene.asks) and _kept_to_an_earlier_turn(scene, steps, answers):
         return "ignored_update"
     before = _until_the_last_wrong_answer(scene, steps)
-    if _was_told_the_answer(scene, steps, before) or _was_told_all(scene, before):
+    if (
+        _was_told_the_answer(scene, steps, before)
+        or _was_told_all(scene, before)
+        or _left_some_out(scene, before)
+    ):
         return "ignored_result"
     picked = _picked_another(scene, steps)
     if picked is not None:
@@ -283,11 +289,72 @@ def _kept_to_an_earlier_turn(scene: Scene, steps: Sequence[Step], answers: Seque
 
 
 def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether an answer is wrong although every right call was made."""
-    right = [call for step in scene.calls for call in step.true]
+    """Whether an answer is wrong although every right call up to it was made."""
+    answered = sum(step.kind == "answer" for step in steps)
+    due = _due_by_turn(scene)[: answered or None]
+    right = [call for turn in due for step in turn for call in step.true]
     made = [call for step in steps if step.ok for call in step.true]
     wrong = not all(answers_right(scene, steps)) and not scene.outcome.calls_alone
     return wrong and bool(right) and all(call in made for call in right)
+
+
+def _due_by_turn(scene: Scene) -> list[list[Step]]:
+    """The oracle's calls, by the user's turns."""
+    turns: list[list[Step]] = [[]]
+    for step in scene.rehearsal:
+        if step.kind == "call":
+            turns[-1].append(step)
+        elif step.kind == "answer":
+            turns.append([])
+    return turns
+
+
+def _left_some_out(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether the last answer states something after a part of a list only was looked at.
+
+    So it is where a tool was to be called for several things of one result, and was called for some
+    of them. An answer that states nothing is not taken from that part.
+    """
+    answered = sum(step.kind == "answer" for step in steps)
+    if not answered or scene.outcome.calls_alone or not _STATES.search(steps[-1].said):
+        return False
+    turns = _due_by_turn(scene)
+    due = [call for step in turns[answered - 1] for call in step.true] if turns[answered:] else []
+    made = [call for step in steps if step.ok for call in step.true]
+    lists = list(_whole_results(steps))
+    left = [call for call in due if call not in made]
+    return any(
+        name == other and _are_of_one_list(arguments, looked_at, lists)
+        for name, arguments in left
+        for other, looked_at in due
+        if (other, looked_at) in made
+    )
+
+
+def _whole_results(steps: Sequence[Step]) -> Iterator[str]:
+    """The texts of results; pages of one result are joined."""
+    pages: list[str] = []
+    last: Step | None = None
+    for step in (step for step in steps if step.kind == "call"):
+        goes_on = last is not None and (last.hint == "page" or offers_more(last.text))
+        if not (last and goes_on and last.name == step.name):
+            yield "\n".join(pages)
+            pages = []
+        pages.append(step.text)
+        last = step
+    yield "\n".join(pages)
+
+
+def _are_of_one_list(
+    one: dict[str, object], other: dict[str, object], results: Sequence[str]
+) -> bool:
+    """Whether all in which the arguments of two calls differ stands in one result."""
+    differing = [
+        str(value)
+        for both in (_wrong_values(one, other), _wrong_values(other, one))
+        for value, _ in both
+    ]
+    return any(all(is_shown(value, text) for value in differing) for text in results)
 
 
 def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
@@ -303,6 +370,18 @@ def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
         and not (step.effects and all(effect in wanted for effect in step.effects))
     )
     return next(others, None)
+
+
+def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
+    """The call of another thing that a failed call only goes on with; None if it stands alone."""
+    picked = _picked_another(scene, steps[:number]) if scene.solvable else None
+    if picked is None or steps[number].ok or _made_right_later(scene, steps, picked):
+        return None
+    brought = steps[picked].text
+    before = f"{scene.system}\n{scene.asks[0].text}\n" + "\n".join(s.text for s in steps[:picked])
+    passed = [str(value) for value in steps[number].given.values()]
+    goes_on = any(is_shown(v, brought) and not is_shown(v, before) for v in passed)
+    return picked if goes_on else None
 
 
 def _cause_of_picking(scene: Scene, steps: Sequence[Step], number: int) -> str:
@@ -322,7 +401,7 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
 
     The right call is that of the same tool which has most of the arguments. The same value in
     another form is no other value. Where the calls alone count, only results tell: the request is
-    what they are made from.
+    what they are made from. So it is, too, where the user has stated all that is right.
     """
     right = [call for step in scene.calls for call in step.true]
     name, made = next(call for call in steps[number].true if call not in right)
@@ -330,7 +409,10 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
     seen = "\n".join(_told_before(scene, steps[:number]))
     if not (scene.outcome.calls_alone or any(map(is_plain, scene.asks))):
-        # every value of a task whose answers are codes is told, in some unit or form
+        said = "\n".join(_said_by_the_user(scene, steps[:number]))
+        if wrong and all(_is_told(value, said) for value, _ in wrong):
+            return False
+        # every other value of a task whose answers are codes is told, in some unit or form
         return not any(_is_part(str(other), str(value), seen) for value, other in wrong)
     return bool(wrong) and all(
         _is_told(value, seen) and not is_shown(str(other), str(value)) for value, other in wrong
@@ -350,6 +432,14 @@ def _told_before(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
         yield scene.asks[0].text
     for step in steps:
         if step.kind == "call" or not alone:
+            yield f"{step.text}\n{step.notice}"
+
+
+def _said_by_the_user(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
+    """The requests, replies and notices so far."""
+    yield f"{scene.system}\n{scene.asks[0].text}"
+    for step in steps:
+        if step.kind != "call":
             yield f"{step.text}\n{step.notice}"
 
 
@@ -378,15 +468,19 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
         if step.kind == "call":
             after = steps[number + 1 :]
             cause = (
-                watch.judge(step)
+                watch.judge_wish(step, after)
+                or watch.judge(step)
                 or watch.judge_write(step, steps[:number], after)
                 or _left_unread(scene, step, after)
                 or _passed_over(scene, step, after)
             )
-            harmless = (cause == "wrong_tool" and _came_to_nothing(watch, step, after)) or (
-                cause == "invented_tool" and _went_on(scene, steps[:number], after)
+            harmless = (
+                (cause == "wrong_tool" and _came_to_nothing(watch, step, after))
+                or (cause == "invented_tool" and _went_on(scene, steps[:number], after))
+                or (cause == "surplus_write" and not step.ok and _got_over(after))
             )
-            lasting = cause in LASTING or not _made_good(after, step, scene)
+            kept = cause == "ignored_update" and step.ok  # what follows has been looked at
+            lasting = kept or cause in LASTING or not _made_good(after, step, scene)
             if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
@@ -404,6 +498,11 @@ def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
     """Whether a call of an unrelated tool did no harm."""
     went_on = any(s.kind == "call" and s.ok and s.name in watch.useful for s in after)
     return went_on and not _made_use_of(watch.scene, step, after)
+
+
+def _got_over(after: Sequence[Step]) -> bool:
+    """Whether the agent went on to an answer or to another call that went well."""
+    return any(step.kind == "answer" or (step.kind == "call" and step.ok) for step in after)
 
 
 def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
@@ -568,8 +667,12 @@ class _Watch:
         self.made: list[Step] = []
         self.steps: list[Step] = []
         self.useful = _useful(scene)
+        outcome = scene.outcome
+        self.allowed = [tuple(effect) for effect in (*outcome.effects, *outcome.forgiven)]
         self.wanted = _writes_by_name(scene.outcome.effects + scene.outcome.forgiven)
         self.written: Counter[str] = Counter()
+        self.due = _due_by_turn(scene)
+        self.turn = 0
 
     def hear(self, step: Step) -> None:
         """Records what a step has shown."""
@@ -578,6 +681,7 @@ class _Watch:
         if step.hint == "value" or step.kind == "answer" or step.notice or settled:
             self.replacing.append((self.heard, new))
         self.heard += new
+        self.turn += step.kind == "answer"
         self.steps.append(step)
         if step.kind == "call":
             self.made.append(step)
@@ -589,6 +693,8 @@ class _Watch:
         """The mistake in a call; "" if it is correct."""
         if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
+        if self._repeats_a_write(step):
+            return "surplus_write"
         if self._repeats(step):  # of one that is refused for its options, that is still the mistake
             return "filled_option" if self._refused_for_options(step) else "repetition"
         gone = (self.clean.keys() | self.once) - self.offered
@@ -597,6 +703,37 @@ class _Watch:
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
             return "memorised_name" if near else "invented_tool"
         return self._judge_choice(step) or self._judge_arguments(step)
+
+    def judge_wish(self, step: Step, after: Sequence[Step]) -> str:
+        """Whether a call that went well keeps a value which the user or a notice has replaced.
+
+        It is judged by the nearest of the calls that this turn needs, and no mistake where that one
+        was made after it, or where nothing came of it: whatever is said to a request that is taken
+        back later is forgiven.
+        """
+        due = (
+            [call for call in self.due[self.turn] if call.name == step.name]
+            if self.due[self.turn :]
+            else []
+        )
+        if not step.ok or not self.replacing or not due:
+            return ""
+        rest = _until_an_answer(after)
+        nearest = min(due, key=lambda call: len(_differing(step, call)))
+        if any(s.name == step.name and not _differing(s, nearest) for s in rest):
+            return ""
+        taken_back = self.scene.asks[self.turn].expected is None
+        if taken_back and len(rest) < len(after) and not self._writes_too_much((step, *rest)):
+            return ""
+        keys = _differing(step, nearest)
+        kept = any(self._replaced(step.given.get(k), nearest.given.get(k)) for k in keys)
+        return "ignored_update" if kept else ""
+
+    def _writes_too_much(self, steps: Sequence[Step]) -> bool:
+        """Whether one of these writes is none that may be made, or is made too often."""
+        now = Counter(tuple(effect) for step in steps for effect in step.effects)
+        before = Counter(tuple(effect) for step in self.steps for effect in step.effects)
+        return any(before[e] + now[e] > self.allowed.count(e) for e in now)
 
     def judge_write(self, step: Step, before_it: Sequence[Step], after: Sequence[Step]) -> str:
         """Whether a call wrote more often, or something else, than was requested.
@@ -607,11 +744,13 @@ class _Watch:
         before = self.written.copy()
         self.written += _writes_by_name(step.effects)
         over = [name for name, count in self.written.items() if count > self.wanted[name]]
-        if any(self.written[n] > before[n] for n in over):
+        again = self._writes_too_much([step]) and all(
+            tuple(e) in self.allowed for e in step.effects
+        )
+        if again or any(self.written[n] > before[n] for n in over):
             return "surplus_write"
         wanted = [tuple(effect) for effect in self.scene.outcome.effects]
-        allowed = (*wanted, *map(tuple, self.scene.outcome.forgiven))
-        strange = [tuple(e) for e in step.effects if tuple(e) not in allowed]
+        strange = [tuple(e) for e in step.effects if tuple(e) not in self.allowed]
         around = (*_since_an_answer(before_it), *_until_an_answer(after))
         elsewhere = [tuple(e) for s in around for e in s.effects]
         in_addition = any(
@@ -627,6 +766,12 @@ class _Watch:
             return False
         return same[-1].hint != "retry" and not same[-1].ok
 
+    def _repeats_a_write(self, step: Step) -> bool:
+        """Whether a write that has been made was tried again, and only the world prevented it."""
+        made = (s for s in _since_an_answer(self.steps) if s.effects)
+        again = any(s.name == step.name and s.arguments == step.arguments for s in made)
+        return again and not step.ok and not step.provoked
+
     def _judge_choice(self, step: Step) -> str:
         tool = self.tools.get(step.name)
         if tool is None or step.name in self.useful:
@@ -637,6 +782,7 @@ class _Watch:
 
     def _judge_arguments(self, step: Step) -> str:
         tool, given = self.tools.get(step.name), step.given
+        like = tool or self._stood_for(step.name)
         if step.malformed:
             return "malformed_output"
         if step.error == "invalid_arguments":
@@ -644,12 +790,11 @@ class _Watch:
                 return "filled_option"
             if tool is not None and self._out_of_order(tool, given):
                 return "wrong_order"
-            like = tool or self._stood_for(step.name)
             texts = [v for p, v in self._texts(like, given) if p and _takes_text(p)]
-            invented = any(self._unsupported(tool, value) == "invented_value" for value in texts)
+            invented = any(self._unsupported(like, value) == "invented_value" for value in texts)
             return "invented_value" if invented else "bad_arguments"
         for _, value in self._texts(tool, given):
-            if mistake := self._unsupported(tool, value):
+            if mistake := self._unsupported(like, value):
                 return mistake
         if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
@@ -698,14 +843,21 @@ class _Watch:
         return any(
             name in arguments
             and arguments[name] != right
-            and any(
-                right.lower() in new
-                and right.lower() not in before
-                and str(arguments[name]).lower() in before
-                for before, new in self.replacing
-            )
+            and self._replaced(arguments[name], right)
             for name, right in self._right_values(tool)
-            if isinstance(right, str)
+        )
+
+    def _replaced(self, made: object, right: object) -> bool:
+        """Whether one value had been told before another one, which was told in its place."""
+        if not all(isinstance(value, str) or _is_number(value) for value in (made, right)):
+            return False
+        old = str(made).lower()
+        within = str(right).lower() in old  # "Kelmaar" was not told by "Kelmaar 2"
+        return any(
+            _is_told(right, new)
+            and _is_told(made, before)
+            and not _is_told(right, before.replace(old, " ") if within else before)
+            for before, new in self.replacing
         )
 
     def _invented_number(self, tool: Tool | None, arguments: dict[str, object]) -> bool:
