@@ -23,6 +23,7 @@ from toolshift.core.tool import Param, Tool, validator
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
     answers_right,
+    due_by_turn,
     guesses_among,
     is_decisive,
     is_plain,
@@ -291,22 +292,11 @@ def _kept_to_an_earlier_turn(scene: Scene, steps: Sequence[Step], answers: Seque
 def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
     """Whether an answer is wrong although every right call up to it was made."""
     answered = sum(step.kind == "answer" for step in steps)
-    due = _due_by_turn(scene)[: answered or None]
+    due = due_by_turn(scene)[: answered or None]
     right = [call for turn in due for step in turn for call in step.true]
     made = [call for step in steps if step.ok for call in step.true]
     wrong = not all(answers_right(scene, steps)) and not scene.outcome.calls_alone
     return wrong and bool(right) and all(call in made for call in right)
-
-
-def _due_by_turn(scene: Scene) -> list[list[Step]]:
-    """The oracle's calls, by the user's turns."""
-    turns: list[list[Step]] = [[]]
-    for step in scene.rehearsal:
-        if step.kind == "call":
-            turns[-1].append(step)
-        elif step.kind == "answer":
-            turns.append([])
-    return turns
 
 
 def _left_some_out(scene: Scene, steps: Sequence[Step]) -> bool:
@@ -318,7 +308,7 @@ def _left_some_out(scene: Scene, steps: Sequence[Step]) -> bool:
     answered = sum(step.kind == "answer" for step in steps)
     if not answered or scene.outcome.calls_alone or not _STATES.search(steps[-1].said):
         return False
-    turns = _due_by_turn(scene)
+    turns = due_by_turn(scene)
     due = [call for step in turns[answered - 1] for call in step.true] if turns[answered:] else []
     made = [call for step in steps if step.ok for call in step.true]
     lists = list(_whole_results(steps))
@@ -671,7 +661,7 @@ class _Watch:
         self.allowed = [tuple(effect) for effect in (*outcome.effects, *outcome.forgiven)]
         self.wanted = _writes_by_name(scene.outcome.effects + scene.outcome.forgiven)
         self.written: Counter[str] = Counter()
-        self.due = _due_by_turn(scene)
+        self.due = due_by_turn(scene)
         self.turn = 0
 
     def hear(self, step: Step) -> None:
