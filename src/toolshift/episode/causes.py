@@ -454,9 +454,12 @@ def _is_told(value: object, shown: str) -> bool:
 def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
     """The agent's mistakes that were not corrected: step number and cause."""
     watch = _Watch(scene)
+    right = answers_right(scene, steps) if len(scene.asks) > 1 else []
     for number, step in enumerate(steps):
         if step.kind == "call":
             after = steps[number + 1 :]
+            answered_wrong = not all(right[watch.turn : watch.turn + 1])
+            in_time = _until_an_answer(after) if answered_wrong else after
             cause = (
                 watch.judge_wish(step, after)
                 or watch.judge(step)
@@ -470,7 +473,7 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
                 or (cause == "surplus_write" and not step.ok and _got_over(after))
             )
             kept = cause == "ignored_update" and step.ok  # what follows has been looked at
-            lasting = kept or cause in LASTING or not _made_good(after, step, scene)
+            lasting = kept or cause in LASTING or not _made_good(in_time, step, scene)
             if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
@@ -698,7 +701,7 @@ class _Watch:
         """Whether a call that went well keeps a value which the user or a notice has replaced.
 
         It is judged by the nearest of the calls that this turn needs, and no mistake where that one
-        was made after it, or where nothing came of it: whatever is said to a request that is taken
+        is made too, or where nothing came of it: whatever is said to a request that is taken
         back later is forgiven.
         """
         due = (
@@ -710,7 +713,8 @@ class _Watch:
             return ""
         rest = _until_an_answer(after)
         nearest = min(due, key=lambda call: len(_differing(step, call)))
-        if any(s.name == step.name and not _differing(s, nearest) for s in rest):
+        around = (*_since_an_answer(self.steps), *rest)
+        if any(s.name == step.name and not _differing(s, nearest) for s in around):
             return ""
         taken_back = self.scene.asks[self.turn].expected is None
         if taken_back and len(rest) < len(after) and not self._writes_too_much((step, *rest)):
