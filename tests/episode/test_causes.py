@@ -792,7 +792,9 @@ def test_what_a_wrong_call_brought_is_no_mistake_of_the_call_that_goes_on_with_i
         passing_with(SLOTS, **arguments), true=(("list_slots", arguments),), text='[{"slot": "S1"}]'
     )
     refused = failing(passing_with(BOOK, place_id="PL-9999", slot_id="S1"), "no_such_slot")
-    assert cause(two, other, refused, REFUSE, end="refused") == "ignored_result"
+    failed = (two, other, refused, REFUSE)
+    assert cause(*failed, end="refused") == "ignored_result"
+    assert guilty_step(BOOKING, failed, "ignored_result") == 1
     alone = failing(passing_with(BOOK, slot_id="S6544"), "no_such_slot")
     heard = but(SLOTS, text=SLOTS.text + " S6544")
     assert cause(two, heard, alone, REFUSE, end="refused") == "bad_arguments"

@@ -67,15 +67,18 @@ CAUSES = (
 - wrong_tool: called a tool on offer that has no part in the task.
 - invented_tool: called a tool that never was on offer, under no name that it could remember.
 - bad_arguments: an argument that misses what was shown narrowly (a miscopy, a part of it), that the
-  schema shown does not allow, or another than the task needs; or a required one that was missing.
+  schema shown does not allow, or another than the task needs where no result told the right one
+  (the user may have); or a required one that was missing.
 - invented_value: passed an id, a name or a choice that nothing shown supports.
 - filled_option: passed an optional parameter that the task does not need, with a value that the
   schema shown does not allow; without it the call was right in form.
-- ignored_result: had been told the value, the answer, or all that it depends on, and used another.
+- ignored_result: results had told the value, the answer, or all that it depends on, and it used
+  another; or it answered from a part of a list that a result had shown.
 - ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
 - missed_page: left a part of a result unread that the task needs: further pages, or what comes only
   where it is asked for.
-- surplus_write: made a write twice, or one that nobody had asked for.
+- surplus_write: made a write twice, or tried to and stopped there; or made one that nobody had
+  asked for.
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
 - repetition: made the same call again although nothing had asked for it, or until a limit on that.
@@ -153,8 +156,12 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
     last = len(steps) - 1
     if cause == "simulator" or steps[last].kind == "failure":
         return max(0, last - (cause == "simulator"))
-    slips = (number for number, named in _slips(scene, steps) if named == cause)
-    return next(slips, _wrong_ending(scene, steps, cause))
+    slips = list(_slips(scene, steps))
+    root = _picked_before(scene, steps, slips[0][0]) if slips else None
+    if root is not None and _cause_of_picking(scene, steps, root) == cause:
+        return root
+    named = (number for number, mistake in slips if mistake == cause)
+    return next(named, _wrong_ending(scene, steps, cause))
 
 
 def _wrong_ending(scene: Scene, steps: Sequence[Step], cause: str) -> int:
@@ -704,11 +711,8 @@ class _Watch:
         is made too, or where nothing came of it: whatever is said to a request that is taken
         back later is forgiven.
         """
-        due = (
-            [call for call in self.due[self.turn] if call.name == step.name]
-            if self.due[self.turn :]
-            else []
-        )
+        turn = self.due[self.turn] if self.turn < len(self.due) else []
+        due = [call for call in turn if call.name == step.name]
         if not step.ok or not self.replacing or not due:
             return ""
         rest = _until_an_answer(after)
