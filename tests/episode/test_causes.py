@@ -798,3 +798,14 @@ def test_what_a_wrong_call_brought_is_no_mistake_of_the_call_that_goes_on_with_i
     alone = failing(passing_with(BOOK, slot_id="S6544"), "no_such_slot")
     heard = but(SLOTS, text=SLOTS.text + " S6544")
     assert cause(two, heard, alone, REFUSE, end="refused") == "bad_arguments"
+
+
+def test_the_same_thing_looked_at_twice_in_place_of_the_next_is_an_ignored_result() -> None:
+    scene = scene_of("nearer")
+    one, route, other, _, answer = scene.rehearsal
+    again, wrong = but(route, turn=3), but(answer, said="AAAA-1111")
+    assert cause(one, route, other, again, wrong, scene=scene) == "ignored_result"
+    assert guilty_step(scene, (one, route, other, again, wrong), "ignored_result") == 4
+    # Only to be sure: nothing had told the next one yet.
+    assert cause(one, route, again, wrong, scene=scene) == "answered_without_evidence"
+    assert cause(one, route, wrong, scene=scene) == "answered_without_evidence"

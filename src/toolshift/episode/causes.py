@@ -355,7 +355,7 @@ def _are_of_one_list(
 
 
 def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
-    """The first call of a tool of the task that is not a right call; None if there is none."""
+    """The first call of a tool of the task in place of a right call; None if there is none."""
     right = [call for step in scene.calls for call in step.true]
     names = {name for name, _ in right}
     wanted = scene.outcome.effects
@@ -363,10 +363,41 @@ def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
         number
         for number, step in enumerate(steps)
         if step.ok
-        and any(call[0] in names and call not in right for call in step.true)
+        and (
+            any(call[0] in names and call not in right for call in step.true)
+            or _due_instead(scene, steps, number)
+        )
         and not (step.effects and all(effect in wanted for effect in step.effects))
     )
     return next(others, None)
+
+
+def _due_instead(
+    scene: Scene, steps: Sequence[Step], number: int
+) -> list[tuple[str, dict[str, object]]]:
+    """The calls of the same tool that were due when a call was only made again, and never made.
+
+    So it is where the same thing is looked at twice in place of the next one, which was told.
+    """
+    step = steps[number]
+    earlier = [s for s in steps[:number] if (s.name, s.arguments) == (step.name, step.arguments)]
+    if scene.outcome.calls_alone or not step.true or not any(s.ok for s in earlier):
+        return []
+    turn = sum(s.kind == "answer" for s in steps[:number])
+    due = [call for s in (due_by_turn(scene)[turn : turn + 1] or [[]])[0] for call in s.true]
+    since = [call for s in _since_an_answer(steps[:number]) if s.ok for call in s.true]
+    if any(call in due and call not in since for call in step.true):
+        return []
+    made = [call for s in (*steps[:number], *_until_an_answer(steps[number:])) for call in s.true]
+    name, arguments = step.true[-1]
+    seen = "\n".join(_told_before(scene, steps[:number]))
+    return [
+        call
+        for call in due
+        if call[0] == name
+        and call not in made
+        and all(_is_told(value, seen) for value, _ in _wrong_values(call[1], arguments))
+    ]
 
 
 def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
@@ -375,7 +406,8 @@ def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | No
     if picked is None or steps[number].ok or _made_right_later(scene, steps, picked):
         return None
     brought = steps[picked].text
-    before = f"{scene.system}\n{scene.asks[0].text}\n" + "\n".join(s.text for s in steps[:picked])
+    others = (s.text for s in steps[:picked] if s.text != brought)
+    before = "\n".join((scene.system, scene.asks[0].text, *others))
     passed = [str(value) for value in steps[number].given.values()]
     goes_on = any(is_shown(v, brought) and not is_shown(v, before) for v in passed)
     return picked if goes_on else None
@@ -401,8 +433,10 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     what they are made from. So it is, too, where the user has stated all that is right.
     """
     right = [call for step in scene.calls for call in step.true]
-    name, made = next(call for call in steps[number].true if call not in right)
-    rivals = [arguments for other, arguments in right if other == name]
+    last = steps[number].true[-1]
+    name, made = next((call for call in steps[number].true if call not in right), last)
+    due = _due_instead(scene, steps, number) or right
+    rivals = [arguments for other, arguments in due if other == name]
     wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
     seen = "\n".join(_told_before(scene, steps[:number]))
     if not (scene.outcome.calls_alone or any(map(is_plain, scene.asks))):
