@@ -83,7 +83,7 @@ def main() -> None:
         first = named[name].most_common(1)[0][0] if named[name] else ""
         agents[name] = {
             "declared": says.right,
-            "near": says.near,
+            "declared near": says.near,
             "commonest": first,
             "named": first in says.right,
             **dict(verdicts[name]),
