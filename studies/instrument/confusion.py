@@ -1,6 +1,6 @@
 """Whether the causes that the instrument names are those that were planted.
 
-    python studies/instrument/confusion.py [--suite standard] [--seeds 3] [--workers 2]
+    python studies/instrument/confusion.py [--suite standard] [--seeds 3] [--tasks 2] [--workers 2]
 
 Plays every planted agent, at full and at half strength and in mixtures, and the sound oracle, over
 a suite; counts the causes named, in all and under each shift. Writes `confusion.json` and
@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", default="standard")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--tasks", type=int, default=0)
+    parser.add_argument("--tasks", type=int, default=2)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     begun = time.time()

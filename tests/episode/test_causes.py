@@ -306,13 +306,13 @@ def test_case_is_no_difference() -> None:
 
 
 def test_a_value_of_the_documentation_needs_no_other_support() -> None:
-    """The tool documents its days, so another one is not invented but ignores what was asked."""
+    """The tool documents its days, so another one is not invented but not what was asked for."""
     scene = scene_of("hours")
     place, hours, _ = scene.rehearsal
     assert isinstance(hours.arguments, dict)
     days = ("monday", "friday")
     other = next(day for day in days if day not in scene.asks[0].text.lower())
-    for day, named in ((other, "ignored_result"), ("doomsday", "invented_value")):
+    for day, named in ((other, "bad_arguments"), ("doomsday", "invented_value")):
         call = passing_with(hours, day=day)
         call = but(call, true=(("get_hours", call.arguments),), text="{}")
         assert cause(place, call, WRONG, scene=scene) == named
@@ -719,3 +719,93 @@ def test_an_optional_parameter_is_not_blamed_for_another_fault() -> None:
     assert cause(wrong, find, WRONG, scene=NOISY) != "filled_option"  # it was made good
     loop = (wrong, but(wrong, turn=2), but(wrong, turn=3), BUDGET)
     assert cause(*loop, scene=NOISY, end="budget") == "filled_option"  # and not its repetition
+
+
+# -- what was due, by turn and by list -----------------------------------------------------------
+
+
+@cache
+def cheapest() -> Scene:
+    return scene_of("cheapest")
+
+
+def test_a_list_that_was_looked_at_in_part_is_an_ignored_result() -> None:
+    scene = cheapest()
+    found, *looked_at, _ = scene.rehearsal
+    assert len(looked_at) > 1
+    assert {step.name for step in looked_at} == {"get_details"}
+    first = but(WRONG, said="AAAA-1111")
+    for read in range(1, len(looked_at)):
+        hidden = [but(step, text="{}") for step in looked_at[:read]]
+        assert cause(found, *hidden, first, scene=scene) == "ignored_result"
+    assert cause(found, first, scene=scene) == "answered_without_evidence"
+    silent = but(WRONG, said="All done.")
+    assert cause(found, but(looked_at[0], text="{}"), silent, scene=scene) == (
+        "answered_without_evidence"
+    )
+
+
+def test_pages_of_one_list_are_one_list() -> None:
+    scene = cheapest()
+    found, *looked_at, _ = scene.rehearsal
+    half = len(found.text) // 2
+    at = found.text.index("{", half)
+    pages = (
+        but(found, text=found.text[:at], hint="page"),
+        but(found, text=found.text[at:], turn=2),
+    )
+    read = but(looked_at[0], text="{}")
+    answer = but(WRONG, said="AAAA-1111")
+    assert cause(*pages, read, answer, scene=scene) == "ignored_result"
+
+
+def test_a_write_that_the_world_did_not_take_twice_is_surplus() -> None:
+    refused = failing(BOOK, "already_booked")
+    assert cause(FIND, SLOTS, BOOK, refused, REFUSE, end="refused") == "surplus_write"
+    # Got over: it is no cause of what went wrong later.
+    assert cause(FIND, SLOTS, BOOK, refused, WRONG) == "ignored_result"
+    provoked = but(refused, provoked=True, hint="retry")
+    assert cause(FIND, SLOTS, BOOK, provoked, REFUSE, end="refused") == "no_recovery"
+
+
+def test_a_value_of_the_request_before_is_an_ignored_update_though_the_call_went_well() -> None:
+    scene = scene_of("hours", ("intent_change", 1))
+    turns: list[Steps] = [[]]
+    for step in scene.rehearsal:
+        turns[-1].append(step)
+        if step.kind == "answer":
+            turns.append([])
+    first, second = turns[:2]
+    place, hours, answer = second
+    kept = but(first[0], turn=9)
+    wrong = but(hours, text="{}", true=(("get_hours", {"place_id": "PL-0"}),))
+    end = but(answer, said="AAAA-1111")
+    assert cause(*first, kept, wrong, end, scene=scene) == "ignored_update"
+    # Made good by the call that was due.
+    assert cause(*first, kept, place, hours, end, scene=scene) == "ignored_result"
+
+
+def test_what_a_wrong_call_brought_is_no_mistake_of_the_call_that_goes_on_with_it() -> None:
+    two = but(FIND, text=FIND.text + ' "PL-9999"')
+    arguments = {"place_id": "PL-9999"}
+    other = but(
+        passing_with(SLOTS, **arguments), true=(("list_slots", arguments),), text='[{"slot": "S1"}]'
+    )
+    refused = failing(passing_with(BOOK, place_id="PL-9999", slot_id="S1"), "no_such_slot")
+    failed = (two, other, refused, REFUSE)
+    assert cause(*failed, end="refused") == "ignored_result"
+    assert guilty_step(BOOKING, failed, "ignored_result") == 1
+    alone = failing(passing_with(BOOK, slot_id="S6544"), "no_such_slot")
+    heard = but(SLOTS, text=SLOTS.text + " S6544")
+    assert cause(two, heard, alone, REFUSE, end="refused") == "bad_arguments"
+
+
+def test_the_same_thing_looked_at_twice_in_place_of_the_next_is_an_ignored_result() -> None:
+    scene = scene_of("nearer")
+    one, route, other, _, answer = scene.rehearsal
+    again, wrong = but(route, turn=3), but(answer, said="AAAA-1111")
+    assert cause(one, route, other, again, wrong, scene=scene) == "ignored_result"
+    assert guilty_step(scene, (one, route, other, again, wrong), "ignored_result") == 4
+    # Only to be sure: nothing had told the next one yet.
+    assert cause(one, route, again, wrong, scene=scene) == "answered_without_evidence"
+    assert cause(one, route, wrong, scene=scene) == "answered_without_evidence"

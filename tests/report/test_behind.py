@@ -1,15 +1,18 @@
-"""A cause names the change that brought it about: the shift, and the tool or parameter."""
+"""A cause names the argument that is wrong, and the change that brought it about."""
 
 from __future__ import annotations
 
 import pytest
 from scenes import clean_scenes, shifted
-from strangers.one_mistake import AGENTS, play
+from strangers import one_mistake, second_look, third_look
+from strangers.one_mistake import play
 
 from toolshift.core.scene import Scene
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grade import grade
-from toolshift.report.behind import change_behind
+from toolshift.report.behind import change_behind, wrong_arguments
+
+AGENTS = {**one_mistake.AGENTS, **second_look.AGENTS, **third_look.AGENTS}
 
 
 def said(name: str, scene: Scene) -> str:
@@ -49,3 +52,43 @@ def test_without_a_change_nothing_is_said() -> None:
     worded = shifted(clean, ("query_typos", 2))
     assert worded is not None
     assert not said("invents_tool", worded)
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("takes_the_first_choice", 'day is "monday", expected "thursday"'),
+        ("trims_an_id", 'place_id is "'),
+        ("leaves_out_required", "is left out, expected "),
+        ("extra_parameter", "include_everything is true, expected left out"),
+    ],
+)
+def test_the_wrong_argument_is_named_with_the_expected_one(agent: str, words: str) -> None:
+    told = []
+    for scene in clean_scenes("poi", 11):
+        episode, declared = play(AGENTS[agent], scene)
+        cause = grade(episode).cause
+        at = guilty_step(scene, episode.steps, cause)
+        told.append(wrong_arguments(scene, episode.steps, at, cause) if declared else "")
+    assert any(words in one for one in told), told
+
+
+def test_a_value_of_an_earlier_request_is_named_by_what_this_one_expects() -> None:
+    """The call would have been right in the turn before, so it is compared with this turn's."""
+    clean = next(scene for scene in clean_scenes("poi", 11) if scene.task.kind == "hours")
+    scene = shifted(clean, ("intent_change", 1))
+    assert scene is not None
+    episode, _ = play(AGENTS["keeps_one_old_value"], scene)
+    cause = grade(episode).cause
+    at = guilty_step(scene, episode.steps, cause)
+    assert cause == "ignored_update"
+    assert "expected " in wrong_arguments(scene, episode.steps, at, cause)
+
+
+def test_where_no_argument_is_wrong_none_is_named() -> None:
+    for scene in clean_scenes("poi", 3):
+        for agent in ("decoy", "unwilling", "invents_tool", "stops_one_step_early"):
+            episode, _ = play(AGENTS[agent], scene)
+            cause = grade(episode).cause
+            at = guilty_step(scene, episode.steps, cause)
+            assert not wrong_arguments(scene, episode.steps, at, cause)

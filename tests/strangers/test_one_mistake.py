@@ -7,12 +7,17 @@ from functools import cache
 
 import pytest
 from scenes import clean_scenes, shifted
-from strangers import one_mistake, second_look
+from strangers import hold_out, one_mistake, second_look, third_look
 
 from toolshift.core.scene import Scene
 from toolshift.episode.grade import grade
 
-AGENTS = {**one_mistake.AGENTS, **second_look.AGENTS}
+AGENTS = {
+    **one_mistake.AGENTS,
+    **second_look.AGENTS,
+    **third_look.AGENTS,
+    **hold_out.AGENTS,
+}
 SHIFTS = (
     "identity_erasure",
     "parameter_rename",

@@ -20,7 +20,7 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grading_rules import calls_not_made
-from toolshift.report.behind import change_behind
+from toolshift.report.behind import change_behind, wrong_arguments
 from toolshift.report.scene import as_call, transcript
 from toolshift.report.words import cause_in_words, outcome_of, right_refusal, verdict
 from toolshift.runs.cell import Cell
@@ -71,9 +71,12 @@ def print_episode(folder: RunFolder, record: Record) -> None:
     for number, step in enumerate(record.steps):
         if number == guilty:
             say(f"* Here it goes wrong: {cause_in_words(record.grade.cause)}")
+            wrong = (
+                wrong_arguments(scene, record.steps, guilty, record.grade.cause) if scene else ""
+            )
             behind = change_behind(scene, record.steps, guilty) if scene else ""
-            if behind:
-                say(visible(f"  {behind}"))
+            for more in filter(None, (wrong, behind)):
+                say(visible(f"  {more}"))
         say(visible("\n".join(transcript([step]))))
     say(f"= {verdict(record.grade)}")
     if scene is None:

@@ -23,6 +23,7 @@ from toolshift.core.tool import Param, Tool, validator
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
     answers_right,
+    due_by_turn,
     guesses_among,
     is_decisive,
     is_plain,
@@ -66,15 +67,18 @@ CAUSES = (
 - wrong_tool: called a tool on offer that has no part in the task.
 - invented_tool: called a tool that never was on offer, under no name that it could remember.
 - bad_arguments: an argument that misses what was shown narrowly (a miscopy, a part of it), that the
-  schema shown does not allow, or another than the task needs; or a required one that was missing.
+  schema shown does not allow, or another than the task needs where no result told the right one
+  (the user may have); or a required one that was missing.
 - invented_value: passed an id, a name or a choice that nothing shown supports.
 - filled_option: passed an optional parameter that the task does not need, with a value that the
   schema shown does not allow; without it the call was right in form.
-- ignored_result: had been told the value, the answer, or all that it depends on, and used another.
+- ignored_result: results had told the value, the answer, or all that it depends on, and it used
+  another; or it answered from a part of a list that a result had shown.
 - ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
 - missed_page: left a part of a result unread that the task needs: further pages, or what comes only
   where it is asked for.
-- surplus_write: made a write twice, or one that nobody had asked for.
+- surplus_write: made a write twice, or tried to and stopped there; or made one that nobody had
+  asked for.
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
 - repetition: made the same call again although nothing had asked for it, or until a limit on that.
@@ -128,7 +132,9 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if not scene.solvable and evidence and end == "answered":
         return "answered_without_evidence"
     if slips:
-        return slips[0][1]
+        number, cause = slips[0]
+        root = _picked_before(scene, steps, number)
+        return cause if root is None else _cause_of_picking(scene, steps, root)
     if end == "refused" or _refused_a_turn(scene, steps):
         if _stopped_short(scene, steps):
             return "no_recovery"
@@ -150,8 +156,12 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
     last = len(steps) - 1
     if cause == "simulator" or steps[last].kind == "failure":
         return max(0, last - (cause == "simulator"))
-    slips = (number for number, named in _slips(scene, steps) if named == cause)
-    return next(slips, _wrong_ending(scene, steps, cause))
+    slips = list(_slips(scene, steps))
+    root = _picked_before(scene, steps, slips[0][0]) if slips else None
+    if root is not None and _cause_of_picking(scene, steps, root) == cause:
+        return root
+    named = (number for number, mistake in slips if mistake == cause)
+    return next(named, _wrong_ending(scene, steps, cause))
 
 
 def _wrong_ending(scene: Scene, steps: Sequence[Step], cause: str) -> int:
@@ -199,7 +209,11 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     if any(ask.expected for ask in scene.asks) and _kept_to_an_earlier_turn(scene, steps, answers):
         return "ignored_update"
     before = _until_the_last_wrong_answer(scene, steps)
-    if _was_told_the_answer(scene, steps, before) or _was_told_all(scene, before):
+    if (
+        _was_told_the_answer(scene, steps, before)
+        or _was_told_all(scene, before)
+        or _left_some_out(scene, before)
+    ):
         return "ignored_result"
     picked = _picked_another(scene, steps)
     if picked is not None:
@@ -283,15 +297,65 @@ def _kept_to_an_earlier_turn(scene: Scene, steps: Sequence[Step], answers: Seque
 
 
 def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether an answer is wrong although every right call was made."""
-    right = [call for step in scene.calls for call in step.true]
+    """Whether an answer is wrong although every right call up to it was made."""
+    answered = sum(step.kind == "answer" for step in steps)
+    due = due_by_turn(scene)[: answered or None]
+    right = [call for turn in due for step in turn for call in step.true]
     made = [call for step in steps if step.ok for call in step.true]
     wrong = not all(answers_right(scene, steps)) and not scene.outcome.calls_alone
     return wrong and bool(right) and all(call in made for call in right)
 
 
+def _left_some_out(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether the last answer states something after a part of a list only was looked at.
+
+    So it is where a tool was to be called for several things of one result, and was called for some
+    of them. An answer that states nothing is not taken from that part.
+    """
+    answered = sum(step.kind == "answer" for step in steps)
+    if not answered or scene.outcome.calls_alone or not _STATES.search(steps[-1].said):
+        return False
+    turns = due_by_turn(scene)
+    due = [call for step in turns[answered - 1] for call in step.true] if turns[answered:] else []
+    made = [call for step in steps if step.ok for call in step.true]
+    lists = list(_whole_results(steps))
+    left = [call for call in due if call not in made]
+    return any(
+        name == other and _are_of_one_list(arguments, looked_at, lists)
+        for name, arguments in left
+        for other, looked_at in due
+        if (other, looked_at) in made
+    )
+
+
+def _whole_results(steps: Sequence[Step]) -> Iterator[str]:
+    """The texts of results; pages of one result are joined."""
+    pages: list[str] = []
+    last: Step | None = None
+    for step in (step for step in steps if step.kind == "call"):
+        goes_on = last is not None and (last.hint == "page" or offers_more(last.text))
+        if not (last and goes_on and last.name == step.name):
+            yield "\n".join(pages)
+            pages = []
+        pages.append(step.text)
+        last = step
+    yield "\n".join(pages)
+
+
+def _are_of_one_list(
+    one: dict[str, object], other: dict[str, object], results: Sequence[str]
+) -> bool:
+    """Whether all in which the arguments of two calls differ stands in one result."""
+    differing = [
+        str(value)
+        for both in (_wrong_values(one, other), _wrong_values(other, one))
+        for value, _ in both
+    ]
+    return any(all(is_shown(value, text) for value in differing) for text in results)
+
+
 def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
-    """The first call of a tool of the task that is not a right call; None if there is none."""
+    """The first call of a tool of the task in place of a right call; None if there is none."""
     right = [call for step in scene.calls for call in step.true]
     names = {name for name, _ in right}
     wanted = scene.outcome.effects
@@ -299,10 +363,54 @@ def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
         number
         for number, step in enumerate(steps)
         if step.ok
-        and any(call[0] in names and call not in right for call in step.true)
+        and (
+            any(call[0] in names and call not in right for call in step.true)
+            or _due_instead(scene, steps, number)
+        )
         and not (step.effects and all(effect in wanted for effect in step.effects))
     )
     return next(others, None)
+
+
+def _due_instead(
+    scene: Scene, steps: Sequence[Step], number: int
+) -> list[tuple[str, dict[str, object]]]:
+    """The calls of the same tool that were due when a call was only made again, and never made.
+
+    So it is where the same thing is looked at twice in place of the next one, which was told.
+    """
+    step = steps[number]
+    earlier = [s for s in steps[:number] if (s.name, s.arguments) == (step.name, step.arguments)]
+    if scene.outcome.calls_alone or not step.true or not any(s.ok for s in earlier):
+        return []
+    turn = sum(s.kind == "answer" for s in steps[:number])
+    due = [call for s in (due_by_turn(scene)[turn : turn + 1] or [[]])[0] for call in s.true]
+    since = [call for s in _since_an_answer(steps[:number]) if s.ok for call in s.true]
+    if any(call in due and call not in since for call in step.true):
+        return []
+    made = [call for s in (*steps[:number], *_until_an_answer(steps[number:])) for call in s.true]
+    name, arguments = step.true[-1]
+    seen = "\n".join(_told_before(scene, steps[:number]))
+    return [
+        call
+        for call in due
+        if call[0] == name
+        and call not in made
+        and all(_is_told(value, seen) for value, _ in _wrong_values(call[1], arguments))
+    ]
+
+
+def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
+    """The call of another thing that a failed call only goes on with; None if it stands alone."""
+    picked = _picked_another(scene, steps[:number]) if scene.solvable else None
+    if picked is None or steps[number].ok or _made_right_later(scene, steps, picked):
+        return None
+    brought = steps[picked].text
+    others = (s.text for s in steps[:picked] if s.text != brought)
+    before = "\n".join((scene.system, scene.asks[0].text, *others))
+    passed = [str(value) for value in steps[number].given.values()]
+    goes_on = any(is_shown(v, brought) and not is_shown(v, before) for v in passed)
+    return picked if goes_on else None
 
 
 def _cause_of_picking(scene: Scene, steps: Sequence[Step], number: int) -> str:
@@ -322,15 +430,20 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
 
     The right call is that of the same tool which has most of the arguments. The same value in
     another form is no other value. Where the calls alone count, only results tell: the request is
-    what they are made from.
+    what they are made from. So it is, too, where the user has stated all that is right.
     """
     right = [call for step in scene.calls for call in step.true]
-    name, made = next(call for call in steps[number].true if call not in right)
-    rivals = [arguments for other, arguments in right if other == name]
+    last = steps[number].true[-1]
+    name, made = next((call for call in steps[number].true if call not in right), last)
+    due = _due_instead(scene, steps, number) or right
+    rivals = [arguments for other, arguments in due if other == name]
     wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
     seen = "\n".join(_told_before(scene, steps[:number]))
     if not (scene.outcome.calls_alone or any(map(is_plain, scene.asks))):
-        # every value of a task whose answers are codes is told, in some unit or form
+        said = "\n".join(_said_by_the_user(scene, steps[:number]))
+        if wrong and all(_is_told(value, said) for value, _ in wrong):
+            return False
+        # every other value of a task whose answers are codes is told, in some unit or form
         return not any(_is_part(str(other), str(value), seen) for value, other in wrong)
     return bool(wrong) and all(
         _is_told(value, seen) and not is_shown(str(other), str(value)) for value, other in wrong
@@ -350,6 +463,14 @@ def _told_before(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
         yield scene.asks[0].text
     for step in steps:
         if step.kind == "call" or not alone:
+            yield f"{step.text}\n{step.notice}"
+
+
+def _said_by_the_user(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
+    """The requests, replies and notices so far."""
+    yield f"{scene.system}\n{scene.asks[0].text}"
+    for step in steps:
+        if step.kind != "call":
             yield f"{step.text}\n{step.notice}"
 
 
@@ -374,19 +495,26 @@ def _is_told(value: object, shown: str) -> bool:
 def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
     """The agent's mistakes that were not corrected: step number and cause."""
     watch = _Watch(scene)
+    right = answers_right(scene, steps) if len(scene.asks) > 1 else []
     for number, step in enumerate(steps):
         if step.kind == "call":
             after = steps[number + 1 :]
+            answered_wrong = not all(right[watch.turn : watch.turn + 1])
+            in_time = _until_an_answer(after) if answered_wrong else after
             cause = (
-                watch.judge(step)
+                watch.judge_wish(step, after)
+                or watch.judge(step)
                 or watch.judge_write(step, steps[:number], after)
                 or _left_unread(scene, step, after)
                 or _passed_over(scene, step, after)
             )
-            harmless = (cause == "wrong_tool" and _came_to_nothing(watch, step, after)) or (
-                cause == "invented_tool" and _went_on(scene, steps[:number], after)
+            harmless = (
+                (cause == "wrong_tool" and _came_to_nothing(watch, step, after))
+                or (cause == "invented_tool" and _went_on(scene, steps[:number], after))
+                or (cause == "surplus_write" and not step.ok and _got_over(after))
             )
-            lasting = cause in LASTING or not _made_good(after, step, scene)
+            kept = cause == "ignored_update" and step.ok  # what follows has been looked at
+            lasting = kept or cause in LASTING or not _made_good(in_time, step, scene)
             if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
@@ -404,6 +532,11 @@ def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
     """Whether a call of an unrelated tool did no harm."""
     went_on = any(s.kind == "call" and s.ok and s.name in watch.useful for s in after)
     return went_on and not _made_use_of(watch.scene, step, after)
+
+
+def _got_over(after: Sequence[Step]) -> bool:
+    """Whether the agent went on to an answer or to another call that went well."""
+    return any(step.kind == "answer" or (step.kind == "call" and step.ok) for step in after)
 
 
 def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
@@ -568,8 +701,12 @@ class _Watch:
         self.made: list[Step] = []
         self.steps: list[Step] = []
         self.useful = _useful(scene)
+        outcome = scene.outcome
+        self.allowed = [tuple(effect) for effect in (*outcome.effects, *outcome.forgiven)]
         self.wanted = _writes_by_name(scene.outcome.effects + scene.outcome.forgiven)
         self.written: Counter[str] = Counter()
+        self.due = due_by_turn(scene)
+        self.turn = 0
 
     def hear(self, step: Step) -> None:
         """Records what a step has shown."""
@@ -578,6 +715,7 @@ class _Watch:
         if step.hint == "value" or step.kind == "answer" or step.notice or settled:
             self.replacing.append((self.heard, new))
         self.heard += new
+        self.turn += step.kind == "answer"
         self.steps.append(step)
         if step.kind == "call":
             self.made.append(step)
@@ -589,6 +727,8 @@ class _Watch:
         """The mistake in a call; "" if it is correct."""
         if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
+        if self._repeats_a_write(step):
+            return "surplus_write"
         if self._repeats(step):  # of one that is refused for its options, that is still the mistake
             return "filled_option" if self._refused_for_options(step) else "repetition"
         gone = (self.clean.keys() | self.once) - self.offered
@@ -597,6 +737,35 @@ class _Watch:
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
             return "memorised_name" if near else "invented_tool"
         return self._judge_choice(step) or self._judge_arguments(step)
+
+    def judge_wish(self, step: Step, after: Sequence[Step]) -> str:
+        """Whether a call that went well keeps a value which the user or a notice has replaced.
+
+        It is judged by the nearest of the calls that this turn needs, and no mistake where that one
+        is made too, or where nothing came of it: whatever is said to a request that is taken
+        back later is forgiven.
+        """
+        turn = self.due[self.turn] if self.turn < len(self.due) else []
+        due = [call for call in turn if call.name == step.name]
+        if not step.ok or not self.replacing or not due:
+            return ""
+        rest = _until_an_answer(after)
+        nearest = min(due, key=lambda call: len(_differing(step, call)))
+        around = (*_since_an_answer(self.steps), *rest)
+        if any(s.name == step.name and not _differing(s, nearest) for s in around):
+            return ""
+        taken_back = self.scene.asks[self.turn].expected is None
+        if taken_back and len(rest) < len(after) and not self._writes_too_much((step, *rest)):
+            return ""
+        keys = _differing(step, nearest)
+        kept = any(self._replaced(step.given.get(k), nearest.given.get(k)) for k in keys)
+        return "ignored_update" if kept else ""
+
+    def _writes_too_much(self, steps: Sequence[Step]) -> bool:
+        """Whether one of these writes is none that may be made, or is made too often."""
+        now = Counter(tuple(effect) for step in steps for effect in step.effects)
+        before = Counter(tuple(effect) for step in self.steps for effect in step.effects)
+        return any(before[e] + now[e] > self.allowed.count(e) for e in now)
 
     def judge_write(self, step: Step, before_it: Sequence[Step], after: Sequence[Step]) -> str:
         """Whether a call wrote more often, or something else, than was requested.
@@ -607,11 +776,13 @@ class _Watch:
         before = self.written.copy()
         self.written += _writes_by_name(step.effects)
         over = [name for name, count in self.written.items() if count > self.wanted[name]]
-        if any(self.written[n] > before[n] for n in over):
+        again = self._writes_too_much([step]) and all(
+            tuple(e) in self.allowed for e in step.effects
+        )
+        if again or any(self.written[n] > before[n] for n in over):
             return "surplus_write"
         wanted = [tuple(effect) for effect in self.scene.outcome.effects]
-        allowed = (*wanted, *map(tuple, self.scene.outcome.forgiven))
-        strange = [tuple(e) for e in step.effects if tuple(e) not in allowed]
+        strange = [tuple(e) for e in step.effects if tuple(e) not in self.allowed]
         around = (*_since_an_answer(before_it), *_until_an_answer(after))
         elsewhere = [tuple(e) for s in around for e in s.effects]
         in_addition = any(
@@ -627,6 +798,12 @@ class _Watch:
             return False
         return same[-1].hint != "retry" and not same[-1].ok
 
+    def _repeats_a_write(self, step: Step) -> bool:
+        """Whether a write that has been made was tried again, and only the world prevented it."""
+        made = (s for s in _since_an_answer(self.steps) if s.effects)
+        again = any(s.name == step.name and s.arguments == step.arguments for s in made)
+        return again and not step.ok and not step.provoked
+
     def _judge_choice(self, step: Step) -> str:
         tool = self.tools.get(step.name)
         if tool is None or step.name in self.useful:
@@ -637,6 +814,7 @@ class _Watch:
 
     def _judge_arguments(self, step: Step) -> str:
         tool, given = self.tools.get(step.name), step.given
+        like = tool or self._stood_for(step.name)
         if step.malformed:
             return "malformed_output"
         if step.error == "invalid_arguments":
@@ -644,12 +822,11 @@ class _Watch:
                 return "filled_option"
             if tool is not None and self._out_of_order(tool, given):
                 return "wrong_order"
-            like = tool or self._stood_for(step.name)
             texts = [v for p, v in self._texts(like, given) if p and _takes_text(p)]
-            invented = any(self._unsupported(tool, value) == "invented_value" for value in texts)
+            invented = any(self._unsupported(like, value) == "invented_value" for value in texts)
             return "invented_value" if invented else "bad_arguments"
         for _, value in self._texts(tool, given):
-            if mistake := self._unsupported(tool, value):
+            if mistake := self._unsupported(like, value):
                 return mistake
         if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
@@ -698,14 +875,21 @@ class _Watch:
         return any(
             name in arguments
             and arguments[name] != right
-            and any(
-                right.lower() in new
-                and right.lower() not in before
-                and str(arguments[name]).lower() in before
-                for before, new in self.replacing
-            )
+            and self._replaced(arguments[name], right)
             for name, right in self._right_values(tool)
-            if isinstance(right, str)
+        )
+
+    def _replaced(self, made: object, right: object) -> bool:
+        """Whether one value had been told before another one, which was told in its place."""
+        if not all(isinstance(value, str) or _is_number(value) for value in (made, right)):
+            return False
+        old = str(made).lower()
+        within = str(right).lower() in old  # "Kelmaar" was not told by "Kelmaar 2"
+        return any(
+            _is_told(right, new)
+            and _is_told(made, before)
+            and not _is_told(right, before.replace(old, " ") if within else before)
+            for before, new in self.replacing
         )
 
     def _invented_number(self, tool: Tool | None, arguments: dict[str, object]) -> bool:

@@ -364,3 +364,14 @@ def calls_not_made(scene: Scene, steps: Sequence[Step]) -> list[Step]:
         and not all(call in made for call in step.true)
         and not (step.effects and all(effect in written for effect in step.effects))
     ]
+
+
+def due_by_turn(scene: Scene) -> list[list[Step]]:
+    """The oracle's calls, by the user's turns."""
+    turns: list[list[Step]] = [[]]
+    for step in scene.rehearsal:
+        if step.kind == "call":
+            turns[-1].append(step)
+        elif step.kind == "answer":
+            turns.append([])
+    return turns

@@ -1,16 +1,26 @@
-"""What a change did to the call at which an episode went wrong: the change behind a cause."""
+"""The call at which an episode went wrong: its wrong arguments, and what a change did to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import Param, Tool
+from toolshift.core.tool import JSON, Param, Tool
+from toolshift.episode.grading_rules import due_by_turn
 from toolshift.interop.schema import choices_of, kind_of
 
 MOST = 4
-"""Changes of one tool that are named."""
+"""Changes of one tool, and arguments of one call, that are named."""
+OF_ARGUMENTS = (
+    "bad_arguments",
+    "invented_value",
+    "filled_option",
+    "ignored_result",
+    "ignored_update",
+)
+"""Causes that may lie in the arguments of a call."""
 
 
 def change_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> str:
@@ -27,6 +37,36 @@ def change_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> st
     more = [f"{len(changes) - MOST} more"] * (len(changes) > MOST)
     names = " and ".join(applied.shift for applied in scene.shifts)
     return f"What {names} changed here: {'; '.join((*changes[:MOST], *more))}."
+
+
+def wrong_arguments(scene: Scene, steps: Sequence[Step], guilty: int | None, cause: str) -> str:
+    """The arguments of the guilty call that differ from the expected one; "" where none do.
+
+    The expected call is the nearest of the same tool in the same turn.
+    """
+    if guilty is None or cause not in OF_ARGUMENTS or steps[guilty].kind != "call":
+        return ""
+    call = steps[guilty]
+    turns = due_by_turn(scene)
+    turn = sum(step.kind == "answer" for step in steps[:guilty])
+    rivals = [step for step in turns[min(turn, len(turns) - 1)] if step.name == call.name]
+    differing = min((_differing(call, step) for step in rivals), key=len, default=[])
+    more = [f"{len(differing) - MOST} more"] * (len(differing) > MOST)
+    return f"In {call.name}: {'; '.join((*differing[:MOST], *more))}." if differing else ""
+
+
+def _differing(call: Step, expected: Step) -> list[str]:
+    """The arguments in which a call differs from the expected one, each in words."""
+    made, right = call.given, expected.given
+    return [
+        f"{name} is {_written(made, name)}, expected {_written(right, name)}"
+        for name in dict.fromkeys((*right, *made))
+        if name not in made or name not in right or made[name] != right[name]
+    ]
+
+
+def _written(arguments: dict[str, Any], name: str) -> str:
+    return JSON.encode(arguments[name]).decode() if name in arguments else "left out"
 
 
 def _changes(scene: Scene, call: Step) -> Iterator[str]:

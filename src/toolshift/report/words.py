@@ -18,8 +18,8 @@ CAUSES = {
     "shown it.",
     "filled_option": "It filled an optional parameter that the task does not need, with a value "
     "that the schema does not allow.",
-    "ignored_result": "It had been told the right value, or all that the answer depends on, "
-    "and used another.",
+    "ignored_result": "Results had told it the right value, or all that the answer depends on, "
+    "and it used another, or only a part.",
     "ignored_update": "It kept to a value, a rule or a request that had been replaced.",
     "missed_page": "It left a part of a result unread that the task needs, such as further pages.",
     "surplus_write": "It made a write twice, or one that nobody had asked for.",

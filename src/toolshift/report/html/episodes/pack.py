@@ -13,7 +13,7 @@ from toolshift.episode.causes import guilty_step
 from toolshift.episode.grading_rules import calls_not_made
 from toolshift.measure.scored import is_empty, texts_beside
 from toolshift.report.align import align, first_divergence, matched_tools
-from toolshift.report.behind import change_behind
+from toolshift.report.behind import change_behind, wrong_arguments
 from toolshift.report.html.episodes.catalog import Row
 from toolshift.report.scene import as_call
 from toolshift.report.words import cause_in_words, right_refusal, verdict
@@ -80,10 +80,11 @@ class Pack:
         grade, scene = record.grade, found[0]
         guilty = guilty_step(scene, record.steps, grade.cause) if scene else None
         behind = change_behind(scene, record.steps, guilty) if scene else ""
+        wrong = wrong_arguments(scene, record.steps, guilty, grade.cause) if scene else ""
         return {
             "scene": self._scene(row.cell, found[1], found[2]),
             "verdict": verdict(grade),
-            "cause": " ".join(filter(None, (cause_in_words(grade.cause), behind))),
+            "cause": " ".join(filter(None, (cause_in_words(grade.cause), wrong, behind))),
             "guilty": guilty,
             "right": _right(scene, () if grade.passed else record.steps) if scene else "",
             "steps": [self._step(step) for step in record.steps[:MAX_STEPS]],
