@@ -97,6 +97,9 @@ def measure(results):
         for server in servers:
             server.terminate()
     for way, found in ways.items():
+        if "error" in found:
+            print(way, found)
+            continue
         ends = [
             (real[agent.split(":")[1], task], one["shifted"])
             for agent, each in found["outcomes"].items()

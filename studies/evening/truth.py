@@ -2,14 +2,12 @@
 
 import json
 import re
-import sys
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
-import yaml
-
 import agents
+import yaml
 
 RIGHT = {
     "temperature": r"\b61\.5\b",
