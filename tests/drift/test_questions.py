@@ -302,3 +302,35 @@ def test_one_of_several_that_became_one_is_asked_and_may_be_gone() -> None:
     assert rows(gone)["tool_removed"] == {"carried"}
     with pytest.raises(UsageError, match="say both as `merged`"):
         read([page, back], [now], answered(settling.draft, question, "open_page"))
+
+
+# -- an evening with a maintenance desk ------------------------------------------------------------
+
+
+def test_the_only_parameter_of_a_successor_is_that_of_the_deprecated_tool() -> None:
+    old = tool("find_machine", "name", text="Find a machine by its name.")
+    said = "Find a machine by its name. Deprecated: use search_machines."
+    later = tool("search_machines", "query", text="Search for a machine by name.")
+    settling = read([old], [{**old, "description": said}, later])
+    assert asked(settling) == []
+    assert settling.shift.mapping.params == {"find_machine": {"name": "query"}}
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+@settings(max_examples=16, deadline=None)
+def test_choices_that_are_like_none_are_asked_as_long_as_one_has_come_that_is(
+    gone: int, come: int
+) -> None:
+    old = ["psi", "xyz", "qqq", "wvu"][:gone]
+    new = ["heat", "loam", "dent", "fork"][:come]
+    was, now = ({"type": "string", "enum": each} for each in (old, new))
+    settling = read([tool("read", sensor=was)], [tool("read", sensor=now)])
+    asks = [one for one in settling.open if one.path[0] == "values"]
+    assert len(asks) == min(gone, come)
+    answers = Answers()
+    for question, word in zip(asks, new, strict=False):
+        answers = answered(answers, question, word)
+    later = read([tool("read", sensor=was)], [tool("read", sensor=now)], answers)
+    assert [one for one in later.open if one.path[0] == "values"] == []
+    kinds = rows(later)
+    assert gone > come or kinds["choice_replaced"] == {"carried"}

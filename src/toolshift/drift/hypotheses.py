@@ -241,8 +241,14 @@ def _is_likely(
 def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
     _, tool, path = one.path
     was = before.sources[tool]
-    now = next((after.sources[new] for old, new in pairs_of(answers, before, after) if old == tool))
-    olds, news = ({p.name: p for p in source.tool.params} for source in (was, now))
+    olds = {param.name: param for param in was.tool.params}
+    news = next(
+        known
+        for old, new in pairs_of(answers, before, after)
+        if old == tool
+        # A deprecated tool has not changed: it is its successor in which a parameter is gone.
+        if path not in (known := {param.name: param for param in after.sources[new].tool.params})
+    )
     mine, theirs = olds.get(path), news.get(one.guess)
     if _units(path, mine) != _units(one.guess, theirs):
         return False

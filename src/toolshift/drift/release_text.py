@@ -74,7 +74,7 @@ def agent_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
 
 def untested_in_words(reading: Reading) -> Iterator[str]:
     """What was not tested, a reason a line: tasks first, then the changes that no task tells of."""
-    left = reading.untested_tasks
+    left = reading.left_out
     for why, tasks in _grouped((why, task) for task, why in left.items()):
         yield f"task{'s' * (len(tasks) > 1)} {_some(tasks)}: {why}."
     rows = [row for row in reading.rows if row.untested and row.untested not in left.values()]

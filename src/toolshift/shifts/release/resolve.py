@@ -60,6 +60,8 @@ class Question:
         """What to say beside the entry."""
         if self.path[0] in OF_VALUES:
             return OF_VALUES[self.path[0]] + (f" perhaps {self.guess}" if self.guess else "")
+        if not self.guess and len(self.choices) == 1:
+            return f'{self.choices[0]}, or "" where it is gone'
         if not self.guess:
             return f"one of {', '.join(self.choices[:20])}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
@@ -71,6 +73,8 @@ def in_words(question: Question) -> str:
     if table in OF_VALUES:
         keys = ".".join(as_key(key) for key in question.path[:-1])
         return f"{OF_VALUES[table]} [{keys}] {as_key(rest[-1])} = ..."
+    if not question.guess and len(question.choices) == 1:
+        return f"is {rest[-1]} {question.choices[0]} now, or gone?"
     if not question.guess:
         return f"which of {', '.join(question.choices[:20])} is {rest[-1]} now?"
     return f"has {'.'.join(rest) or tool} become {question.guess}?"
@@ -148,9 +152,12 @@ class _Draft:
         given: Mapping[str, str],
         alike: Callable[[Any, Any], float],
     ) -> dict[str, str]:
-        """What became of the words of a value; of a boolean beside choices, each is asked."""
+        """What became of the words of a value; of a boolean beside choices, each is asked.
+
+        So is each word that is gone and like none, as long as a word has come that is like none.
+        """
         if (was == FLAG) == (now == FLAG):
-            return self.match(path, was, now, given, alike)
+            return self._with_unlike(path, was, now, self.match(path, was, now, given, alike))
         found = {old: new for old, new in given.items() if new != UNDECIDED}
         for word in was:
             plain = next((one for one in now if _means_the_same(word, one)), "")
@@ -159,6 +166,18 @@ class _Draft:
             elif word not in found:
                 asked = self.guessed if self.accept else self.questions
                 asked.append(Question((*path, word), "", 0.0, tuple(now)))
+        return found
+
+    def _with_unlike(
+        self, path: Path, was: Iterable[str], now: Iterable[str], found: dict[str, str]
+    ) -> dict[str, str]:
+        """The words that were found; those that no likeness tells are asked, without a guess."""
+        mine, theirs = set(was), set(now)
+        free = sorted(theirs - {*found.values(), *(mine - found.keys())})
+        gone = sorted(mine - theirs - found.keys())
+        asked = self.guessed if self.accept else self.questions
+        for word in gone[: len(free)]:
+            asked.append(Question((*path, word), "", 0.0, tuple(free)))
         return found
 
     def ask(self, path: Path, guess: str, likeness: float, choices: tuple[str, ...]) -> str:
