@@ -377,7 +377,9 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     elif reading.untested or reading.untested_tasks:
         rows, tasks = len(reading.untested), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
-        what += [f"{tasks} task{'s' * (tasks != 1)} that meet{'s' * (tasks == 1)} one"] if tasks else []
+        what += (
+            [f"{tasks} task{'s' * (tasks != 1)} that meet{'s' * (tasks == 1)} one"] if tasks else []
+        )
         say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")
     elif reading.outcomes and code == 0:
         say("All that could be tested holds.")

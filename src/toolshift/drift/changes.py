@@ -42,6 +42,7 @@ from toolshift.interop.parts import tagged
 from toolshift.interop.schema import inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.resolve import pairs_of
 
 KINDS: Mapping[str, str] = {
@@ -212,6 +213,7 @@ def changes_between(
 def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolChange]:
     answers = found.answers
     doubtful = {question.path for question in found.likely}
+    before, after = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     yield from _rearranged(found)
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)

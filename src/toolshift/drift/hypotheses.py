@@ -32,6 +32,7 @@ from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, Several
 from toolshift.shifts.release.match import POSSIBLE, alike_texts, alike_tools, weights_of
 from toolshift.shifts.release.merge import reads
+from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
 
 Standing = Literal["certain", "likely", "question"]
@@ -103,8 +104,9 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
         )
         settled = settle_tools(before, after, decided, accept=True)
     answers = settled.answers
+    sides = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     for one in settled.guessed:
-        if one.path[0] == "params" and _param_is_likely(one, answers, before, after):
+        if one.path[0] == "params" and _param_is_likely(one, answers, *sides):
             likely.append(one)
         elif one.path[0] != "renamed" and not _hangs_on(one, asked):
             asked.append(one)

@@ -32,6 +32,12 @@ from toolshift.shifts.release.match import (
     weights_of,
 )
 from toolshift.shifts.release.merge import proposed_merges, proposed_splits, proposed_successors
+from toolshift.shifts.release.moved import (
+    opened_sides,
+    proposed_moves,
+    shown_paths,
+    without_lead,
+)
 from toolshift.shifts.release.nested import FLAG, Meeting, form_of, nodes_in, words_of
 
 Path = tuple[str, ...]
@@ -227,6 +233,8 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         clash=clashing,
     )
     partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
+    given = _with_moves(given, before, after, partners)
+    before, after = opened_sides(given.params, partners, (before, after))
     given = _of_each(given, before, after, partners)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
@@ -269,6 +277,35 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         given=given.given,
     )
     return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
+
+
+def _with_moves(
+    given: Answers, before: Toolbox, after: Toolbox, partners: Iterable[tuple[str, str]]
+) -> Answers:
+    """The answers with the arguments that moved into an object, or out of one."""
+    inside = {old for one in given.merged.values() if one.arguments for old in one.tools.values()}
+    params = {tool: dict(table) for tool, table in given.params.items()}
+    for old, new in partners:
+        if old not in inside:
+            _check_paths(given, before.sources[old], after.sources[new])
+            known = params.get(old, {})
+            moves = proposed_moves(before.sources[old], after.sources[new], known)
+            fixed = given.defaults.get(old, {})
+            moves = {was: now for was, now in moves.items() if was not in fixed}
+            if moves:
+                params[old] = {**known, **moves}
+    return msgspec.structs.replace(given, params=params)
+
+
+def _check_paths(given: Answers, source: Source, target: Source) -> None:
+    """Checks that what a parameter is said to be inside of an object now is there."""
+    known = shown_paths(target)
+    for name, new in given.params.get(source.tool.name, {}).items():
+        lead = new.partition(".")[0]
+        if "." in new and lead in {p.name for p in target.as_it_came.tool.params}:
+            if new not in known:
+                of = f"parameter of {target.tool.name}"
+                raise WrongMapping(f"{name}: {unknown(of, new, known)}")
 
 
 def _of_each(
@@ -414,7 +451,8 @@ def _flags_too(gone: Iterable[Param], come: Iterable[Param]) -> Callable[[Param,
     lone = pairs if len(pairs) == 1 else []
 
     def alike(one: Param, other: Param) -> float:
-        return max(alike_params(one, other), POSSIBLE if (one, other) in lone else 0.0)
+        likeness = alike_params(without_lead(one), without_lead(other))
+        return max(likeness, POSSIBLE if (one, other) in lone else 0.0)
 
     return alike
 
