@@ -26,6 +26,7 @@ import msgspec
 
 from toolshift.core.tool import Param
 from toolshift.drift.tokens import tokens
+from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import units_in
 from toolshift.shifts.release.inputs import Side
@@ -201,7 +202,7 @@ def _is_at(place: str, path: str) -> bool:
 
 def _hangs_on(one: Question, asked: Iterable[Question]) -> bool:
     """Whether a question is moot until one of the parameter that it is of is answered."""
-    return one.path[0] in ("params", "values") and any(
+    return one.path[0] in ("params", "values", "param_units") and any(
         other.path[0] == "params"
         and other.path[1] == one.path[1]
         and other.path != one.path
@@ -252,15 +253,15 @@ def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: To
         if path not in (known := {param.name: param for param in after.sources[new].tool.params})
     )
     mine, theirs = olds.get(path), news.get(one.guess)
-    if _units(path, mine) != _units(one.guess, theirs):
-        return False
+    if _units(path, mine).keys() != _units(one.guess, theirs).keys():
+        return False  # in another unit of the same kind is asked apart, as `param_units`
     if one.likeness >= CLOSE_PARAMS:
         return True
     if mine is None or theirs is None:
         return False
     gone = [name for name, param in olds.items() if param.required and name not in news]
     came = [name for name, param in news.items() if param.required and name not in olds]
-    alike = mine.schema.get("type") == theirs.schema.get("type")
+    alike = bool(kinds_of(mine.schema) & kinds_of(theirs.schema))
     return alike and gone == [path] and came == [one.guess]
 
 

@@ -331,6 +331,8 @@ class _Judge:
         table, *of = question.path
         if table == "values":
             return of[:2] == [change.old, change.where] and change.kind.startswith(_OF_CHOICES)
+        if table == "param_units":
+            return of == [change.old, change.where] and change.kind.startswith(_OF_UNITS)
         if table == "renamed":
             return change.kind == "tool_added" and change.new == question.guess
         added = change.kind in ("parameter_added", "required_parameter_added")
@@ -350,6 +352,8 @@ def _pages_by(release: Release, change: ToolChange) -> bool:
 
 
 _OF_CHOICES = ("choice", "type_")
+_OF_UNITS = ("parameter_renamed", "description_", "type_", "schema_", "limit_", "default_changed")
+"""What may be another unit or format of a parameter."""
 
 
 def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str]:

@@ -1,6 +1,6 @@
 """Objects among arguments, laid open: a parameter for each of their members, by its path.
 
-    open_ticket(ticket: {machine_id, summary})     is     open_ticket(ticket.machine_id, ticket.summary)
+    open_ticket(ticket: {machine, summary})    is    open_ticket(ticket.machine, ticket.summary)
 
 So an argument that moved into an object, or out of one, is one that has another name. A **lead** is
 the path of an object that is laid open. Calls are laid open on their way in and folded on their way

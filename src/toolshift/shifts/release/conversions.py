@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
+
+from toolshift.shifts.release.match import words
 
 ARROW = " -> "
 _UNITS: dict[str, tuple[tuple[str, str, Fraction], ...]] = {
@@ -65,6 +67,43 @@ def units_in(name: str, description: str) -> dict[str, str]:
             if ends or told:
                 found.setdefault(kind, set()).add(unit)
     return {kind: min(units) for kind, units in found.items() if len(units) == 1}
+
+
+_NUMBERS = frozenset(("integer", "number"))
+_TEXTLIKE = frozenset(("string", *_NUMBERS))
+Named = tuple[str, Mapping[str, Any], frozenset[str]]
+"""A value: its name, its schema and its types."""
+
+
+def conversion_between(was: Named, now: Named) -> str:
+    """How a value seems to be converted, by its name, its description and its format."""
+    if was[2] & _NUMBERS and now[2] & _NUMBERS:
+        mine, theirs = (
+            units_in(name, str(schema.get("description") or "")) for name, schema, _ in (was, now)
+        )
+        shared = [kind for kind in mine if kind in theirs and mine[kind] != theirs[kind]]
+        return f"{mine[shared[0]]}{ARROW}{theirs[shared[0]]}" if len(shared) == 1 else ""
+    first, second = _format_of(*was), _format_of(*now)
+    if first and second and first != second and was[2] | now[2] <= _TEXTLIKE:
+        return f"{first}{ARROW}{second}"
+    return ""
+
+
+def _format_of(name: str, schema: Mapping[str, Any], kinds: frozenset[str]) -> str:
+    """How a value writes a moment; "" where it is none."""
+    form, text = schema.get("format"), str(schema.get("description") or "").lower()
+    if kinds == {"string"}:
+        return str(form) if form in FORMATS else ""
+    named = words(name)
+    if kinds <= _NUMBERS and kinds and {"at", "time", "timestamp", "date"} & set(named):
+        return "unix milliseconds" if "milli" in text or "ms" in named else "unix seconds"
+    return ""
+
+
+def reversed_way(how: str) -> str:
+    """The conversion back."""
+    before, _, after = how.partition(ARROW)
+    return f"{after}{ARROW}{before}"
 
 
 def conversions() -> Iterator[str]:

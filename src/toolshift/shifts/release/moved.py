@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-
 from toolshift.core.tool import Param
 from toolshift.interop.opened import inside, leads_to, members_at, opened_source
 from toolshift.interop.parts import kinds_of
@@ -122,12 +121,8 @@ def _out_of(
 
 
 def _too(source: Source, leads: Iterable[str]) -> Iterator[str]:
-    known = {param.name: param for param in source.tool.params}
-    for lead in leads:
-        if lead in known and members_at(known[lead]):
-            yield lead
-        elif lead in _paths(source):
-            yield lead
+    objects = {param.name for param in source.tool.params if members_at(param)}
+    yield from (lead for lead in leads if lead in objects | _paths(source))
 
 
 def _names(source: Source) -> set[str]:

@@ -30,6 +30,7 @@ from toolshift.interop.parts import (
 )
 from toolshift.interop.schema import DEEPEST, fitted, usual
 from toolshift.interop.tools import Source
+from toolshift.shifts.release.conversions import converted, reversed_way
 from toolshift.shifts.release.match import alike_names
 
 Words = Mapping[str, Mapping[str, str]]
@@ -291,6 +292,7 @@ class Restated:
         fixed: by the path of an old member that nobody can say any more, what it gets.
         given: by the path of a new member, what users state for it.
         reads: whether the old tool says that it reads: what it does not know is left out then.
+        units: by the path of an old value, how it is converted into the new one.
     """
 
     before: Source
@@ -302,6 +304,7 @@ class Restated:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
     reads: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def inward(self, value: Any) -> Any:
         """A value of the new argument as the old one takes it."""
@@ -344,6 +347,8 @@ class _Walk:
                 return value
             return [self.value(one, was, now, f"{path}[]", f"{there}[]") for one in value]
         said = self._word(value, path)
+        if how := self.how.units.get(path, ""):
+            said = converted(said, reversed_way(how) if self.inward else how)
         return next(fitted(said, old if self.inward else new), said)
 
     def _word(self, value: Any, path: str) -> Any:

@@ -213,11 +213,11 @@ def _settled(release: Release, task: Task) -> None:
             if answers.renamed.get(name) == UNDECIDED:
                 raise NotApplicable(f"what has become of {name} is open: [renamed] {name} = ...")
             source = release.before.sources[name]
-            arguments = opened_call(arguments, source.opened)
+            passed = opened_call(arguments, source.opened)
             needed = {p.name for p in source.tool.params if p.required}
             for path, new in answers.params.get(name, {}).items():
                 top = path.partition(".")[0].partition("[")[0]
-                if new == UNDECIDED and {top, path} & {*arguments, *needed}:
+                if new == UNDECIDED and {top, path} & {*passed, *needed}:
                     raise NotApplicable(
                         f"what has become of {path} of {name} is open: [params.{name}] {path} = ..."
                     )

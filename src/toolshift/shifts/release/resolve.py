@@ -11,13 +11,16 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.names import unknown
 from toolshift.core.tool import Param, Tool
+from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
+from toolshift.shifts.release.conversions import conversion_between, conversions
 from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import (
     EVERY,
     UNDECIDED,
     Answers,
+    WrongEntry,
     WrongMapping,
     as_key,
     decided,
@@ -83,9 +86,13 @@ def in_words(question: Question) -> str:
         return f"is {rest[-1]} {question.choices[0]} now, or gone?"
     if not question.guess:
         return f"which of {', '.join(question.choices[:20])} is {rest[-1]} now?"
+    if table in OF_UNITS:
+        return f"are values of {rest[-1]} converted, {question.guess}?"
     return f"has {'.'.join(rest) or tool} become {question.guess}?"
 
 
+OF_UNITS = ("units", "param_units")
+"""Tables of conversions."""
 OF_VALUES: Mapping[str, str] = {
     "given": "what do users say for it?",
     "returned": "what stands there in a result?",
@@ -238,6 +245,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     given = _of_each(given, before, after, partners)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
+    param_units: dict[str, dict[str, str]] = {}
     results: Tables = ({}, {}, {})
     known: Known = {}
     inside = {old for m in given.merged.values() if m.arguments for old in m.tools.values()}
@@ -246,6 +254,9 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
             params[one] = dict(given.params.get(one, {}))
             continue
         _settle_pair(draft, given, before, after, one, other, (params, values))
+        told = given.param_units.get(one, {})
+        sources = before.sources[one], after.sources[other]
+        _settle_units(draft, told, *sources, params[one], param_units.setdefault(one, {}))
     for one, other in partners:
         if given.beside.get(other) == one:
             continue  # its results are told by what the tool that is still there returns
@@ -266,6 +277,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         params={k: v for k, v in params.items() if v},
         defaults=given.defaults,
         values={k: v for k, v in values.items() if v},
+        param_units={k: v for k, v in param_units.items() if v},
         fields={k: v for k, v in fields.items() if v},
         result_values={k: v for k, v in result_values.items() if v},
         units={k: v for k, v in units.items() if v},
@@ -300,12 +312,11 @@ def _with_moves(
 def _check_paths(given: Answers, source: Source, target: Source) -> None:
     """Checks that what a parameter is said to be inside of an object now is there."""
     known = shown_paths(target)
+    tops = {param.name for param in target.as_it_came.tool.params}
     for name, new in given.params.get(source.tool.name, {}).items():
-        lead = new.partition(".")[0]
-        if "." in new and lead in {p.name for p in target.as_it_came.tool.params}:
-            if new not in known:
-                of = f"parameter of {target.tool.name}"
-                raise WrongMapping(f"{name}: {unknown(of, new, known)}")
+        if "." in new and new.partition(".")[0] in tops and new not in known:
+            of = f"parameter of {target.tool.name}"
+            raise WrongMapping(f"{name}: {unknown(of, new, known)}")
 
 
 def _of_each(
@@ -396,6 +407,34 @@ def _settle_pair(
     _settle_inside(draft, given, before.sources[old], after.sources[new], params, values)
 
 
+def _settle_units(
+    draft: _Draft,
+    given: Mapping[str, str],
+    source: Source,
+    target: Source,
+    params: Mapping[str, str],
+    table: dict[str, str],
+) -> None:
+    """Settles the units and formats in which the values of parameters are said."""
+    old = source.tool.name
+    news = {param.name: param for param in target.tool.params}
+    table |= given
+    for param in source.tool.params:
+        now = news.get(params.get(param.name, param.name))
+        how = conversion_between(_value(param), _value(now)) if now is not None else ""
+        if param.name in given and given[param.name] not in ("", UNDECIDED, *conversions()):
+            spot = ("param_units", old, param.name)
+            raise WrongEntry(spot, unknown("conversion", given[param.name], [*conversions()]))
+        if how and param.name not in table:
+            path = ("param_units", old, param.name)
+            table[param.name] = draft.ask(path, how, 0.6, (how,))
+
+
+def _value(param: Param) -> tuple[str, Mapping[str, Any], frozenset[str]]:
+    bare = without_lead(param)
+    return bare.name, bare.schema, kinds_of(bare.schema) - {"null"}
+
+
 def _settle_inside(
     draft: _Draft,
     given: Answers,
@@ -465,7 +504,7 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
     of_all = {EVERY} & {*given.params, *given.given, *given.defaults}
     olds = {*given.params, *given.defaults, *given.values, *given.split} - of_all
-    olds |= {*given.fields, *given.result_values, *given.units}
+    olds |= {*given.fields, *given.result_values, *given.units, *given.param_units}
     olds |= {*given.renamed, *given.removed, *merged, *given.beside.values()}
     news = {*later, *given.added, *given.merged, *given.beside, *split, *finders}
     news |= {*given.given, *given.returned, *given.pages} - of_all
@@ -485,7 +524,8 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
     needed += [(new, name) for new, table in given.given.items() for name in table]
     _check_inside(needed, after)
-    _check_inside([(old, name) for old, table in given.params.items() for name in table], before)
+    for tables in (given.params, given.param_units):
+        _check_inside([(old, name) for old, table in tables.items() for name in table], before)
 
 
 def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
