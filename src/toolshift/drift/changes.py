@@ -86,6 +86,7 @@ KINDS: Mapping[str, str] = {
     "output_schema_removed": "the form of the results is declared no more",
     "title_changed": "another title",
     "auth_changed": "a tool wants another login",
+    "errors_changed": "errors have another form",
     "other_changed": "something else that a server says of a tool",
 }
 """Every kind of change, with its meaning."""
@@ -147,18 +148,19 @@ class ToolChange(msgspec.Struct, frozen=True):
             moved = ""
         if self.kind.startswith("tool_") and self.old and self.new:
             moved, place = f": {self.old} -> {self.new}{place}", ""
-            moved += f" = {_short(self.after)}" if self.where else ""
+            which = self.before if self.after is None else self.after
+            moved += f" = {_short(which)}" if self.where else ""
         return f"{name}{place}: {KINDS[self.kind]}{moved}{perhaps}"
 
 
 def _short(value: Any) -> str:
     if value is None:
         return "none"
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return _first_of(value)
     written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if len(written) <= 40:
         return written
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return _first_of(value)
     return f"{written[:37]}..."
 
 
@@ -425,7 +427,7 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         others = [
             difference
             for difference in differences("", was, now)
-            if difference.kind not in _CAME_OR_WENT
+            if difference.kind not in _CAME_OR_WENT and not _is_other(difference, gone)
         ]
         # What is looser for a caller is less sure for a reader, so only texts are harmless here.
         texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
@@ -435,6 +437,13 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         if not before and not after:  # a title, or something else that has no name here
             before, after = old, new
         yield Difference("output_schema_changed", "", before or None, after or None, hard)
+
+
+def _is_other(one: Difference, gone: Sequence[str]) -> bool:
+    """Whether what differs is that a record or a list stands in the place of a value that is gone:
+    what has come says so already."""
+    whole = {"object", "array"} & {*map(str, (one.before, one.after))}
+    return one.kind.startswith("type_") and one.where in gone and bool(whole)
 
 
 _CAME_OR_WENT = (

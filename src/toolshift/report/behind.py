@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from toolshift.core.ask import as_said
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool
@@ -69,6 +70,15 @@ def _of_tool(before: Tool, after: Tool, call: Step) -> Iterator[str]:
             yield f"{after.name} needs {param.name}"
         elif then is not None:
             yield from _of_parameter(then, param, after.name)
+            yield from _of_default(then, param, after.name, call)
+
+
+def _of_default(before: Param, after: Param, tool: str, call: Step) -> Iterator[str]:
+    """Another default of a parameter that the call leaves out."""
+    was, now = (param.schema.get("default") for param in (before, after))
+    if was != now and after.name not in call.given and not after.required:
+        told = ("nothing" if value is None else as_said(value)[:60] for value in (now, was))
+        yield "{} of {} is {} where it is left out, and was {}".format(after.name, tool, *told)
 
 
 def _is_new(param: Param, old: dict[str, Param]) -> bool:
