@@ -203,6 +203,19 @@ def test_a_new_member_of_the_object_is_asked_and_then_carried() -> None:
     assert read(flat(), new, answers).open == ()
 
 
+def test_what_is_taken_where_a_moved_argument_is_left_out_is_no_reason_against_the_move() -> None:
+    old = flat(urgency={**LEVEL, "default": "low"})
+    (question,) = read(old, boxed()).open
+    assert question.path == ("defaults", "open_ticket", "urgency")
+    settling = read(old, boxed(), Answers(defaults={"open_ticket": {"urgency": "low"}}))
+    assert settling.open == ()
+    assert settling.shift.mapping.params["open_ticket"]["urgency"] == "ticket.urgency"
+    release = settling.shift.release()
+    (route,) = release.routes["open_ticket"]
+    said = opened_call({"ticket": SAID}, ("ticket",))
+    assert route.inward(said, release.before.sources["open_ticket"]) == SAID
+
+
 def test_a_place_that_is_not_there_is_refused() -> None:
     answers = Answers(params={"open_ticket": {"machine": "ticket.machin"}})
     with pytest.raises(WrongMapping, match=r"ticket\.machine"):

@@ -302,8 +302,6 @@ def _with_moves(
             _check_paths(given, before.sources[old], after.sources[new])
             known = params.get(old, {})
             moves = proposed_moves(before.sources[old], after.sources[new], known)
-            fixed = given.defaults.get(old, {})
-            moves = {was: now for was, now in moves.items() if was not in fixed}
             if moves:
                 params[old] = {**known, **moves}
     return msgspec.structs.replace(given, params=params)
