@@ -316,6 +316,33 @@ def test_the_only_parameter_of_a_successor_is_that_of_the_deprecated_tool() -> N
     assert settling.shift.mapping.params == {"find_machine": {"name": "query"}}
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_choices_that_become_numbers_are_asked_and_carried(back: bool) -> None:
+    words, numbers = {"enum": ["low", "high"]}, {"type": "integer", "enum": [1, 2]}
+    old, new = (numbers, words) if back else (words, numbers)
+    settling = read([tool("read", level=old)], [tool("read", level=new)])
+    assert len(settling.open) == 2
+    answers = Answers()
+    for question, word in zip(settling.open, ["low", "high"] if back else ["1", "2"], strict=True):
+        assert word in question.choices
+        answers = answered(answers, question, word)
+    settling = read([tool("read", level=old)], [tool("read", level=new)], answers)
+    assert settling.open == ()
+    (route,) = settling.shift.release().routes["read"]
+    source = settling.shift.release().before.sources["read"]
+    pairs = dict(
+        zip(
+            [q.path[-1] for q in read([tool("read", level=old)], [tool("read", level=new)]).open],
+            ["low", "high"] if back else [1, 2],
+            strict=True,
+        )
+    )
+    for was, now in pairs.items():
+        mine = int(was) if back else was
+        assert route.inward({"level": now}, source) == {"level": mine}
+        assert route.restated["level"].outward(mine) == now
+
+
 @given(st.integers(1, 4), st.integers(1, 4))
 @settings(max_examples=16, deadline=None)
 def test_choices_that_are_like_none_are_asked_as_long_as_one_has_come_that_is(

@@ -109,7 +109,7 @@ def _results(route: Route) -> Iterator[str]:
             yield f"in results, {_place_in(was, old)} is gone"
     for path, words in form.values.items():
         yield from _words(f"results, {_name(path)}", words)
-    for path, way in form.units.items():
+    for path, way in form.units.items() if UNDECIDED not in form.units.values() else ():
         was, _, now = (part.strip() for part in way.partition("->"))
         yield f"in results, {_name(path)} is in {_unit(now)} now, no more in {_unit(was)}"
 

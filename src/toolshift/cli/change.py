@@ -66,7 +66,8 @@ from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, given_tasks, select
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
+from toolshift.shifts.release.mapping import Answers, decided, entries_of, read_mapping
+from toolshift.shifts.release.release import Release
 
 MAX_ROWS = 40
 MAX_LINES = 12
@@ -270,7 +271,9 @@ def _write(reading: Reading, settling: Settling, run: Path | None, options: Chan
     if options.shift:
         save(options.shift, settling.shift.encode())
     if options.note:
-        save(options.note, release_note(settling.shift.release()).encode())
+        shift = settling.shift  # of what is asked, nothing is known until it is answered
+        release = Release(shift.old, shift.new, decided(settling.draft))
+        save(options.note, release_note(release).encode())
     if options.sarif:
         new = Path(options.new)
         content = new.read_text(encoding="utf-8") if new.is_file() else ""

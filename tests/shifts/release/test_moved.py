@@ -222,6 +222,17 @@ def test_a_place_that_is_not_there_is_refused() -> None:
         read(flat(), boxed(), answers)
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_an_id_that_becomes_an_object_is_its_id(back: bool) -> None:
+    inner = {"type": "object", "properties": {"id": TEXT, "shift": TEXT}, "required": ["id"]}
+    plain = listed({"operator_id": TEXT}, ["operator_id"])
+    whole = listed({"operator": inner}, ["operator"])
+    settling = read(whole, plain) if back else read(plain, whole)
+    assert settling.open == ()
+    moved = {"operator.id": "operator_id"} if back else {"operator_id": "operator.id"}
+    assert settling.shift.mapping.params == {"open_ticket": moved}
+
+
 def test_the_same_name_in_two_objects_is_no_move() -> None:
     inner = {"type": "object", "properties": {"machine": TEXT}}
     new = listed({"one": inner, "other": inner, "summary": TEXT}, ["summary"])

@@ -57,9 +57,14 @@ def _places(params: list[Param], there: Source, here: Source) -> dict[str, str]:
             found[one.name] += [
                 each.name
                 for each in inner
-                if each.name not in before and _bare(each) == _bare(one) and _meet(each, one)
+                if each.name not in before and _named_alike(each, one) and _meet(each, one)
             ]
     return {name: places[0] for name, places in found.items() if len(places) == 1}
+
+
+def _named_alike(member: Param, param: Param) -> bool:
+    """Whether a member has the name of a parameter, or its path has: `operator.id`."""
+    return known_words(param.name) in (_bare(member), known_words(member.name))
 
 
 def _bare(param: Param) -> tuple[str, ...]:
