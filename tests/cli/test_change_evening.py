@@ -126,7 +126,10 @@ def test_a_change_that_an_agent_never_came_to_is_not_why_it_failed(
 def test_a_call_that_leaves_out_what_has_another_default_is_said(
     toolshift: Run, desk: Path
 ) -> None:
-    toolshift(*WORDS, *AGENT)
+    _, said, _ = toolshift(*WORDS, *AGENT, "--junit", "said.xml", "--markdown", "said.md")
+    told = "idle of count is false where it is left out, and was true"
+    for text in (said, Path("said.xml").read_text(), Path("said.md").read_text()):
+        assert told in " ".join(text.split())
     found = [json.loads(line) for line in Path("run/episodes.jsonl").read_text().splitlines()]
     lost = next(each["episode"] for each in found if each["grade"]["cause"] == "bad_arguments")
     _, said, _ = toolshift("trace", "run", lost)

@@ -392,8 +392,7 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
         say_wrapped(agent_in_words(agent, outcomes))
     losses = reading.losses
     for agent, task, outcome in losses:
-        cause = outcome.shifted.removeprefix("failed: ")
-        say_wrapped(f"{agent} fails {task} ({cause})  {outcome.episode}")
+        say_wrapped(f"{agent} fails {task}: {outcome.why}  {outcome.episode}")
     if run and losses:
         say(f"  {command('trace', run, losses[0][2].episode)}")
     code = reading.exit_code(options.allow_untested)

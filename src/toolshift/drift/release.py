@@ -47,7 +47,9 @@ from toolshift.drift.lock import lock_in, lock_side
 from toolshift.drift.questions import OF_RESULTS, Asked, Calls, asked_of, with_open
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.drift.sources import is_stream, read_source
+from toolshift.episode.causes import guilty_step
 from toolshift.episode.grade import Grade
+from toolshift.report.behind import changes_behind
 from toolshift.report.words import verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
@@ -77,6 +79,7 @@ class Outcome(msgspec.Struct, frozen=True):
         shifted: the same, or "refused" where the task cannot be done any more and that was the
             right end; "" where the task was not run with the change.
         episode: the shifted episode, for `toolshift trace`.
+        behind: of a failure what the change did to the call at which it went wrong; "" for nothing.
         called: of a failure the tools that were called, as they are called now and were; () where
             none of them has changed, for then any change may be why they were not called.
     """
@@ -84,12 +87,19 @@ class Outcome(msgspec.Struct, frozen=True):
     clean: str
     shifted: str
     episode: str = ""
+    behind: str = ""
     called: tuple[str, ...] = ()
 
     @property
     def broke(self) -> bool:
         """Whether something that passed fails."""
         return self.clean == "passed" and self.shifted.startswith("failed")
+
+    @property
+    def why(self) -> str:
+        """The cause of what broke, and what of the change brought it about."""
+        cause = self.shifted.removeprefix("failed: ")
+        return f"{self.behind} ({cause})" if self.behind else cause
 
     def reached(self, change: ToolChange | None) -> bool:
         """Whether the agent came to a change: one that fails before it says nothing of it."""
@@ -273,8 +283,10 @@ def _beside_the_calls(release: Release) -> Iterator[Row]:
                 silent = was is None or now is None or (kind == _ERRORS and not (was and now))
                 if silent or was == now:
                     continue
-                sides = [[*one] if isinstance(one, tuple) else one or "none" for one in (was, now)]
-                change = ToolChange(kind, old, new, "maybe", "", *sides)
+                first, second = (
+                    [*one] if isinstance(one, tuple) else one or "none" for one in (was, now)
+                )
+                change = ToolChange(kind, old, new, "maybe", "", first, second)
                 yield Row("maybe", change.sentence, change, "said", BESIDE_THE_CALLS[kind])
 
 
@@ -495,7 +507,8 @@ def with_runs(
             if worse is None or worse.grade.passed:  # of several trials one that failed
                 known[arm] = record
     outcomes = {
-        agent: {task: _outcome(runs) for task, runs in arms[agent].items()} for agent in agents
+        agent: {task: _outcome(runs, cells) for task, runs in arms[agent].items()}
+        for agent in agents
     }
     left = {
         names[row.cell.lineage]: row.not_applicable
@@ -538,12 +551,13 @@ def _task_names(plan: Plan | None) -> dict[str, str]:
     return found
 
 
-def _outcome(runs: Mapping[str, Record]) -> Outcome:
+def _outcome(runs: Mapping[str, Record], cells: Mapping[str, Cell]) -> Outcome:
     clean, shifted = runs.get(""), runs.get(RELEASE)
     return Outcome(
         _said(clean.grade, clean.steps) if clean else "",
         _said(shifted.grade, shifted.steps) if shifted else "",
         shifted.episode if shifted else "",
+        _behind(shifted, cells[shifted.cell]) if shifted else "",
         _called(shifted.steps) if shifted and not shifted.grade.passed else (),
     )
 
@@ -573,6 +587,15 @@ def _said(grade: Grade, steps: Sequence[Step]) -> str:
     if grade.cause == "malformed_output" and last is not None and last.kind == "failure":
         return f"failed: its code raised {last.said.partition(' (')[0][:60]}"
     return verdict(grade)
+
+
+def _behind(record: Record, cell: Cell) -> str:
+    """What the change did to the call at which an episode went wrong."""
+    if record.grade.passed or record.grade.void:
+        return ""
+    scene = build(cell)
+    guilty = guilty_step(scene, record.steps, record.grade.cause)
+    return "; ".join(changes_behind(scene, record.steps, guilty)[:2])
 
 
 def _called(steps: Sequence[Step]) -> tuple[str, ...]:

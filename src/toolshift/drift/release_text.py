@@ -208,7 +208,7 @@ def release_markdown(reading: Reading, run: str = "", allow_untested: bool = Fal
     parts = [f"## ToolShift change: {head}", f"{plain(reading.old)} becomes {plain(reading.new)}"]
     agents = [f"- {plain(agent_in_words(*each))}" for each in reading.outcomes.items()]
     lost = [
-        f"- {plain(agent)} fails {plain(task)}: {plain(outcome.shifted)}"
+        f"- {plain(agent)} fails {plain(task)}: {plain(outcome.why)}"
         + (f" (`{command('trace', run, outcome.episode)}`)" if run else "")
         for agent, task, outcome in reading.losses
     ]
@@ -252,7 +252,7 @@ def _task_case(agent: str, task: str, outcome: Outcome, left: str) -> Tree.Eleme
     case = Tree.Element("testcase", about)
     said = end_in_words(outcome)
     if outcome.broke:
-        Tree.SubElement(case, "failure", {"message": legal(said), "type": "fail"})
+        Tree.SubElement(case, "failure", {"message": legal(outcome.why), "type": "fail"})
     elif said == "void":
         Tree.SubElement(case, "error", {"message": "no episode has a verdict", "type": "error"})
     elif left:

@@ -19,15 +19,20 @@ def change_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> st
 
     Where the guilty step is no call it is the last call before it, at which the agent stopped.
     """
-    calls = [step for step in steps[: (guilty or 0) + 1] if step.kind == "call"]
-    if scene.clean is scene or guilty is None or not calls:
-        return ""
-    changes = list(_changes(scene, calls[-1]))
+    changes = changes_behind(scene, steps, guilty)
     if not changes:
         return ""
     more = [f"{len(changes) - MOST} more"] * (len(changes) > MOST)
     names = " and ".join(applied.shift for applied in scene.shifts)
     return f"What {names} changed here: {'; '.join((*changes[:MOST], *more))}."
+
+
+def changes_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> list[str]:
+    """What the shifts changed of the guilty call, each in a few words; see `change_behind`."""
+    calls = [step for step in steps[: (guilty or 0) + 1] if step.kind == "call"]
+    if scene.clean is scene or guilty is None or not calls:
+        return []
+    return list(_changes(scene, calls[-1]))
 
 
 def _changes(scene: Scene, call: Step) -> Iterator[str]:
