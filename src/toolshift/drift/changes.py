@@ -432,11 +432,32 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         # What is looser for a caller is less sure for a reader, so only texts are harmless here.
         texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
         hard: Severity = "harmless" if come and not gone and texts else "maybe"
+        gone, come = _as_moved(gone, come)
         before: Any = [*gone, *_valued((difference, difference.before) for difference in others)]
         after: Any = [*come, *_valued((difference, difference.after) for difference in others)]
         if not before and not after:  # a title, or something else that has no name here
             before, after = old, new
         yield Difference("output_schema_changed", "", before or None, after or None, hard)
+
+
+def _as_moved(gone: list[str], come: list[str]) -> tuple[list[str], list[str]]:
+    """What is gone and what has come, where all of a list or a record stands elsewhere as that one.
+
+    So `result[].name` and `result[].stock` beside `items[].name` and `items[].stock` are `result[]`
+    and `items[]`.
+    """
+    for lead in dict.fromkeys(path.rpartition(".")[0] for path in gone if "." in path):
+        own = [path for path in gone if path.startswith(f"{lead}.")]
+        rest = [path.removeprefix(lead) for path in own]
+        for other in dict.fromkeys(path.rpartition(".")[0] for path in come if "." in path):
+            if len(rest) > 1 and all(f"{other}{part}" in come for part in rest):
+                theirs = {f"{other}{part}" for part in rest} | {other.removesuffix("[]")}
+                mine = {*own, lead.removesuffix("[]")}
+                return (
+                    [lead, *(path for path in gone if path not in mine)],
+                    [other, *(path for path in come if path not in theirs)],
+                )
+    return gone, come
 
 
 def _is_other(one: Difference, gone: Sequence[str]) -> bool:

@@ -248,6 +248,7 @@ def read_release(
         if event.severity == severity
     ]
     rows += _beside_the_calls(release)
+    rows.sort(key=lambda row: -SEVERITIES.index(row.severity))
     asks = tuple(
         {
             "of": ".".join(one.path),
