@@ -117,6 +117,8 @@ def ends_in_words(row: Row, outcomes: dict[str, Outcome]) -> str:
         for task in row.tasks
         if task in outcomes
     }
+    if row.carriage == "said":  # what holds there was not tried by it
+        ends = {task: "not tested" if end == "ok" else end for task, end in ends.items()}
     if len(set(ends.values())) == 1:
         return next(iter(ends.values()))
     return "; ".join(f"{task}: {end}" for task, end in ends.items()) or "-"
