@@ -253,6 +253,37 @@ def test_another_unit_is_asked_and_the_answer_is_carried(toolshift: Run, shop: P
     assert ends(found, "agent:reads")["weight"] == "passed"
 
 
+@pytest.mark.parametrize(("asked", "right", "wrong"), [(" in grams", "1250", "1.25")])
+def test_a_request_that_names_the_unit_of_today_is_answered_in_it(
+    toolshift: Run, shop: Path, asked: str, right: str, wrong: str
+) -> None:
+    tasks = (shop / "tasks.yaml").read_text()
+    (shop / "tasks.yaml").write_text(tasks.replace("O-1 weigh?", f"O-1 weigh{asked}?"))
+    assert (shop / "tasks.yaml").read_text() != tasks
+    order = {**ORDER, "weight_kg": WEIGHT}
+    del order["weight"]
+    new = listed(order=record(**order))
+    change(toolshift, shop, new)
+    answer(shop, weight="weight_kg")
+    mapping = shop / "change.mapping.toml"
+    mapping.write_text(mapping.read_text() + '\n[units.get_order]\nweight = "g -> kg"\n')
+    agent = (
+        "    if messages[-1]['role'] != 'tool':\n"
+        "        call = {'name': 'get_order', 'arguments': {'order_id': 'O-1'}}\n"
+        "        return {'tool_calls': [call]}\n"
+        "    now = 'weight_kg' in str(messages[-1]['content'])\n"
+    )
+    (shop / "in_grams.py").write_text(
+        f"def converts(messages, tools):\n{agent}    return '{right}'\n"
+        f"def copies(messages, tools):\n{agent}    return '{wrong}' if now else '{right}'\n"
+    )
+    agents = ("--agent", "in_grams:converts", "--agent", "in_grams:copies")
+    _, found = change(toolshift, shop, new, *agents)
+    assert ends(found)["weight"] == "passed"
+    assert ends(found, "in_grams:converts")["weight"] == "passed"
+    assert ends(found, "in_grams:copies")["weight"].startswith("failed")
+
+
 def test_a_value_that_is_gone_is_said_with_the_tasks_that_read_it(
     toolshift: Run, shop: Path
 ) -> None:

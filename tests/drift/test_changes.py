@@ -187,3 +187,17 @@ def test_every_kind_is_explained() -> None:
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(UsageError, match="two tools are named 'find_page'"):
         changes_between([FIND, FIND], [FIND])
+
+
+def test_a_list_that_stands_elsewhere_is_one_move_and_another_type_inside_is_said() -> None:
+    def listed(place: str, stock: str, **more: Any) -> dict[str, Any]:
+        values = {"name": {"type": "string"}, "no": {"type": "string"}, "stock": {"type": stock}}
+        parts = {"type": "array", "items": {"type": "object", "properties": values}}
+        schema = {"type": "object", "properties": {place: parts, **more}}
+        inputs = {"type": "object", "properties": {}}
+        return {"name": "parts", "description": "", "inputSchema": inputs, "outputSchema": schema}
+
+    old, new = listed("result", "integer"), listed("items", "string", next={"type": "string"})
+    (change,) = changes_between([old], [new])
+    told = "result[], result[].stock: integer -> items[], next, result[].stock: string"
+    assert change.sentence == f"parts: another form of the results: {told}"

@@ -302,3 +302,62 @@ def test_one_of_several_that_became_one_is_asked_and_may_be_gone() -> None:
     assert rows(gone)["tool_removed"] == {"carried"}
     with pytest.raises(UsageError, match="say both as `merged`"):
         read([page, back], [now], answered(settling.draft, question, "open_page"))
+
+
+# -- an evening with a maintenance desk ------------------------------------------------------------
+
+
+def test_the_only_parameter_of_a_successor_is_that_of_the_deprecated_tool() -> None:
+    old = tool("find_machine", "name", text="Find a machine by its name.")
+    said = "Find a machine by its name. Deprecated: use search_machines."
+    later = tool("search_machines", "query", text="Search for a machine by name.")
+    settling = read([old], [{**old, "description": said}, later])
+    assert asked(settling) == []
+    assert settling.shift.mapping.params == {"find_machine": {"name": "query"}}
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_choices_that_become_numbers_are_asked_and_carried(back: bool) -> None:
+    words, numbers = {"enum": ["low", "high"]}, {"type": "integer", "enum": [1, 2]}
+    old, new = (numbers, words) if back else (words, numbers)
+    settling = read([tool("read", level=old)], [tool("read", level=new)])
+    assert len(settling.open) == 2
+    answers = Answers()
+    for question, word in zip(settling.open, ["low", "high"] if back else ["1", "2"], strict=True):
+        assert word in question.choices
+        answers = answered(answers, question, word)
+    settling = read([tool("read", level=old)], [tool("read", level=new)], answers)
+    assert settling.open == ()
+    (route,) = settling.shift.release().routes["read"]
+    source = settling.shift.release().before.sources["read"]
+    pairs = dict(
+        zip(
+            [q.path[-1] for q in read([tool("read", level=old)], [tool("read", level=new)]).open],
+            ["low", "high"] if back else [1, 2],
+            strict=True,
+        )
+    )
+    for was, now in pairs.items():
+        mine = int(was) if back else was
+        assert route.inward({"level": now}, source) == {"level": mine}
+        assert route.restated["level"].outward(mine) == now
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+@settings(max_examples=16, deadline=None)
+def test_choices_that_are_like_none_are_asked_as_long_as_one_has_come_that_is(
+    gone: int, come: int
+) -> None:
+    old = ["psi", "xyz", "qqq", "wvu"][:gone]
+    new = ["heat", "loam", "dent", "fork"][:come]
+    was, now = ({"type": "string", "enum": each} for each in (old, new))
+    settling = read([tool("read", sensor=was)], [tool("read", sensor=now)])
+    asks = [one for one in settling.open if one.path[0] == "values"]
+    assert len(asks) == min(gone, come)
+    answers = Answers()
+    for question, word in zip(asks, new, strict=False):
+        answers = answered(answers, question, word)
+    later = read([tool("read", sensor=was)], [tool("read", sensor=now)], answers)
+    assert [one for one in later.open if one.path[0] == "values"] == []
+    kinds = rows(later)
+    assert gone > come or kinds["choice_replaced"] == {"carried"}

@@ -17,7 +17,14 @@ import toolshift
 from toolshift.core.command_line import PLUGINS
 from toolshift.core.terminal import wrapped
 from toolshift.measure.grid import MAX_TASKS, CauseCount, Grid, GridRow, Spot
-from toolshift.report.first_screen import MAX_LINES, first_screen, headline, sentence
+from toolshift.report.first_screen import (
+    MAX_LINES,
+    OTHER,
+    first_screen,
+    headline,
+    key_of_causes,
+    sentence,
+)
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder
@@ -232,3 +239,13 @@ def test_more_tasks_than_can_be_looked_at_have_no_grid() -> None:
     many = toolshift.evaluate("oracle", tasks=MAX_TASKS + 3, shifts=["redirect"], placebo=False)
     assert few.agents[0].grid is not None
     assert many.agents[0].grid is None
+
+
+def test_letters_stand_for_the_causes_of_the_rows_that_are_shown() -> None:
+    rows = [
+        GridRow(f"shift_{at}", "interaction", [Spot("fails", 0, 1, 0, cause, "e1")], 1)
+        for at, cause in enumerate(["bad_arguments", *["no_recovery"] * 9])
+    ]
+    grid = Grid(["t"], rows, 1, 10, 0, 10, [], [])
+    assert key_of_causes([grid], 1)["bad_arguments"] == OTHER
+    assert key_of_causes([grid], 1, ["shift_0"]) == {"bad_arguments": "A"}

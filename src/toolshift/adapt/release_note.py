@@ -69,6 +69,10 @@ def _arguments(release: Release, new: str, route: Route) -> Iterator[str]:
             Moves(names, release.answers.values.get(old, {}), settled=True),
             {split.by} if split is not None else set(),
         )
+    for path, way in route.units.items():
+        was, _, now = (part.strip() for part in way.partition("->"))
+        shown = _name(route.params.get(path, path))
+        yield f"{shown} is in {_unit(now)} now, no more in {_unit(was)}"
     for path, words in route.values.items():
         top, _, rest = path.partition(".")
         shown = ".".join(filter(None, (route.params.get(top, top), rest)))
@@ -105,7 +109,7 @@ def _results(route: Route) -> Iterator[str]:
             yield f"in results, {_place_in(was, old)} is gone"
     for path, words in form.values.items():
         yield from _words(f"results, {_name(path)}", words)
-    for path, way in form.units.items():
+    for path, way in form.units.items() if UNDECIDED not in form.units.values() else ():
         was, _, now = (part.strip() for part in way.partition("->"))
         yield f"in results, {_name(path)} is in {_unit(now)} now, no more in {_unit(was)}"
 

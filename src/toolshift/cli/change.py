@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -33,11 +33,13 @@ from toolshift.cli.shift import ask_all, written
 from toolshift.core.command_line import command
 from toolshift.core.errors import FitsNoTask
 from toolshift.core.files import save, write
-from toolshift.core.terminal import print_json, print_table, say, say_wrapped
+from toolshift.core.terminal import console, print_json, say, say_wrapped, wrapped
+from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.drift.questions import Calls
 from toolshift.drift.release import (
     RELEASE,
+    Outcome,
     Reading,
     Row,
     Settling,
@@ -50,6 +52,7 @@ from toolshift.drift.release import (
 from toolshift.drift.release_text import (
     agent_in_words,
     ends_in_words,
+    in_one,
     question_in_words,
     release_junit,
     release_markdown,
@@ -63,10 +66,13 @@ from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, given_tasks, select
 from toolshift.shifts.release.inputs import Side
-from toolshift.shifts.release.mapping import Answers, entries_of, read_mapping
+from toolshift.shifts.release.mapping import Answers, decided, entries_of, read_mapping
+from toolshift.shifts.release.release import Release
 
 MAX_ROWS = 40
 MAX_LINES = 12
+SEVERITY, CARRIED = 10, 9
+"""Widths of the columns before a change."""
 DEFAULT_MAPPING = Path("change.mapping.toml")
 
 
@@ -265,7 +271,9 @@ def _write(reading: Reading, settling: Settling, run: Path | None, options: Chan
     if options.shift:
         save(options.shift, settling.shift.encode())
     if options.note:
-        save(options.note, release_note(settling.shift.release()).encode())
+        shift = settling.shift  # of what is asked, nothing is known until it is answered
+        release = Release(shift.old, shift.new, decided(settling.draft))
+        save(options.note, release_note(release).encode())
     if options.sarif:
         new = Path(options.new)
         content = new.read_text(encoding="utf-8") if new.is_file() else ""
@@ -293,23 +301,19 @@ def _print(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
 def _print_table(reading: Reading, options: ChangeOptions) -> None:
     """A row for each change that may break calls; the harmless ones where there are no others."""
     lost = {task for _, task, _ in reading.losses}
-    rows = [row for row in reading.rows if row.severity != "harmless" or _may_explain(row, lost)]
-    rows = rows or list(reading.rows)
-    columns = [
-        "severity",
-        "change",
-        "carried",
-        *(["tasks"] if options.worlds else []),
-        *reading.outcomes,
-    ]
+    whole = in_one(reading.rows)
+    rows = [row for row in whole if row.severity != "harmless" or _may_explain(row, lost)]
+    rows = rows or whole
     say()
-    cells = [_cells(row, reading, bool(options.worlds)) for row in rows[:MAX_ROWS]]
-    print_table("", columns, cells)
+    said = ", and the tasks that meet it" if options.worlds else ""
+    say(f"{'severity':{SEVERITY}}{'carried':{CARRIED}}change{said}")
+    for row in rows[:MAX_ROWS]:
+        _print_row(row, reading, bool(options.worlds))
     parts = []
     if len(rows) > MAX_ROWS:
         parts.append(f"{len(rows) - MAX_ROWS} more")
-    if len(rows) < len(reading.rows):
-        parts.append(f"{len(reading.rows) - len(rows)} harmless")
+    if len(rows) < len(whole):
+        parts.append(f"{len(whole) - len(rows)} harmless")
     if parts:
         say(f"... and {' and '.join(parts)}; --json and --markdown FILE have them all.")
     met = Counter(task for row in rows for task in row.tasks)
@@ -334,16 +338,35 @@ def _print_list(title: str, lines: Iterable[str]) -> None:
 
 
 def _counted(reading: Reading) -> str:
-    counts = Counter(row.severity for row in reading.rows)
-    several = f"{len(reading.rows)} change{'s' * (len(reading.rows) != 1)}"
+    rows = in_one(reading.rows)
+    counts = Counter(row.severity for row in rows)
+    several = f"{len(rows)} change{'s' * (len(rows) != 1)}"
     parts = [f"{counts[one]} {one}" for one in ("breaking", "maybe", "harmless") if counts[one]]
     return f"{several} ({', '.join(parts)})"
 
 
-def _cells(row: Row, reading: Reading, has_world: bool) -> Sequence[str]:
-    tasks = [", ".join(row.tasks) or "-"] if has_world else []
-    ends = [ends_in_words(row, outcomes) for outcomes in reading.outcomes.values()]
-    return [row.severity, row.sentence, row.carriage, *tasks, *ends]
+def _print_row(row: Row, reading: Reading, has_world: bool) -> None:
+    """A change, and below it its tasks with what each agent did there."""
+    beside = " " * (SEVERITY + CARRIED)
+    lines = [row.sentence]
+    if has_world:
+        ends = [f"{agent} {_end(row, each)}" for agent, each in reading.outcomes.items()]
+        said = f": {'; '.join(ends)}" if ends and row.tasks else ""
+        lines.append(f"in {', '.join(row.tasks)}{said}" if row.tasks else "in no task")
+    first = f"{row.severity:{SEVERITY}}{row.carriage:{CARRIED}}"
+    for lead, line in zip((first, beside), lines, strict=False):
+        head, *rest = wrapped(visible(line), console().width - len(beside))
+        say(f"{lead}{head}")
+        for each in rest:
+            say(f"{beside}{each}")
+
+
+def _end(row: Row, outcomes: Mapping[str, Outcome]) -> str:
+    """What an agent did, without the causes of what it lost: they stand above."""
+    said = ends_in_words(row, dict(outcomes))
+    for cause in {one.shifted for one in outcomes.values() if one.broke}:
+        said = said.replace(cause, "fails")
+    return said
 
 
 def _print_broken(reading: Reading) -> None:
@@ -367,17 +390,20 @@ def _print_questions(reading: Reading, options: ChangeOptions) -> None:
 def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
     for agent, outcomes in reading.outcomes.items():
         say_wrapped(agent_in_words(agent, outcomes))
-    for agent, task, outcome in reading.losses:
-        say_wrapped(f"{agent} fails {task} ({outcome.shifted.removeprefix('failed: ')})")
-        if run:
-            say(f"    {command('trace', run, outcome.episode)}")
+    losses = reading.losses
+    for agent, task, outcome in losses:
+        say_wrapped(f"{agent} fails {task}: {outcome.why}  {outcome.episode}")
+    if run and losses:
+        say(f"  {command('trace', run, losses[0][2].episode)}")
     code = reading.exit_code(options.allow_untested)
     if code == 4:
         say_wrapped("Nothing was measured: no episode with the change has a verdict.", "")
     elif reading.untested or reading.untested_tasks:
         rows, tasks = len(reading.untested), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
-        what += [f"{tasks} task{'s' * (tasks != 1)} that meet one"] if tasks else []
+        what += (
+            [f"{tasks} task{'s' * (tasks != 1)} that meet{'s' * (tasks == 1)} one"] if tasks else []
+        )
         say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")
     elif reading.outcomes and code == 0:
         say("All that could be tested holds.")

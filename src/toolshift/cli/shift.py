@@ -196,6 +196,7 @@ _WHAT = {
     "values": "The value {}{} is gone.",
     "fields": "The result {}{} is gone, or stands elsewhere.",
     "result_values": "The value {} in results{} is gone.",
+    "param_units": "The parameter {}{} seems to be in another unit or format.",
     "units": "The result {}{} seems to come in another unit or format.",
     "given": "The parameter {}{} is required now, and no task speaks of it.",
     "returned": "The result {}{} is always there now, and nothing of today gives it.",

@@ -95,7 +95,8 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
     route = route_of(release, change)
     if route is None:
         return "said", "its calls are led to no tool of today"
-    if "." in change.where or "[" in change.where:
+    own = {param.name for param in release.before.sources[change.old].tool.params}
+    if change.where not in own:
         return "said", "it is inside of an argument: the tool of today keeps its own default"
     if change.kind == "default_removed":
         known = release.answers.defaults.get(change.old, {})
@@ -154,8 +155,9 @@ def removed(release: Release, change: ToolChange) -> Judgement:
             "said",
             "no result says the next page (a Link header is not read): the first is shown",
         )
-    if not lead:
-        wanted = any(p.name == name and p.required for p in source.tool.params)
+    own = {param.name: param.required for param in source.tool.params}
+    if not lead or change.where in own:
+        wanted = own.get(change.where, False)
     else:
         whole = dict(nodes_in(form_of(source))).get(lead, {})
         known = members_of(whole).get(name)

@@ -42,6 +42,7 @@ from toolshift.interop.parts import tagged
 from toolshift.interop.schema import inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.resolve import pairs_of
 
 KINDS: Mapping[str, str] = {
@@ -85,6 +86,7 @@ KINDS: Mapping[str, str] = {
     "output_schema_removed": "the form of the results is declared no more",
     "title_changed": "another title",
     "auth_changed": "a tool wants another login",
+    "errors_changed": "errors have another form",
     "other_changed": "something else that a server says of a tool",
 }
 """Every kind of change, with its meaning."""
@@ -146,18 +148,19 @@ class ToolChange(msgspec.Struct, frozen=True):
             moved = ""
         if self.kind.startswith("tool_") and self.old and self.new:
             moved, place = f": {self.old} -> {self.new}{place}", ""
-            moved += f" = {_short(self.after)}" if self.where else ""
+            which = self.before if self.after is None else self.after
+            moved += f" = {_short(which)}" if self.where else ""
         return f"{name}{place}: {KINDS[self.kind]}{moved}{perhaps}"
 
 
 def _short(value: Any) -> str:
     if value is None:
         return "none"
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return _first_of(value)
     written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if len(written) <= 40:
         return written
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return _first_of(value)
     return f"{written[:37]}..."
 
 
@@ -212,6 +215,7 @@ def changes_between(
 def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolChange]:
     answers = found.answers
     doubtful = {question.path for question in found.likely}
+    before, after = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     yield from _rearranged(found)
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)
@@ -423,16 +427,44 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         others = [
             difference
             for difference in differences("", was, now)
-            if difference.kind not in _CAME_OR_WENT
+            if difference.kind not in _CAME_OR_WENT and not _is_other(difference, gone)
         ]
         # What is looser for a caller is less sure for a reader, so only texts are harmless here.
         texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
         hard: Severity = "harmless" if come and not gone and texts else "maybe"
+        gone, come = _as_moved(gone, come)
         before: Any = [*gone, *_valued((difference, difference.before) for difference in others)]
         after: Any = [*come, *_valued((difference, difference.after) for difference in others)]
         if not before and not after:  # a title, or something else that has no name here
             before, after = old, new
         yield Difference("output_schema_changed", "", before or None, after or None, hard)
+
+
+def _as_moved(gone: list[str], come: list[str]) -> tuple[list[str], list[str]]:
+    """What is gone and what has come, where all of a list or a record stands elsewhere as that one.
+
+    So `result[].name` and `result[].stock` beside `items[].name` and `items[].stock` are `result[]`
+    and `items[]`.
+    """
+    for lead in dict.fromkeys(path.rpartition(".")[0] for path in gone if "." in path):
+        own = [path for path in gone if path.startswith(f"{lead}.")]
+        rest = [path.removeprefix(lead) for path in own]
+        for other in dict.fromkeys(path.rpartition(".")[0] for path in come if "." in path):
+            if len(rest) > 1 and all(f"{other}{part}" in come for part in rest):
+                theirs = {f"{other}{part}" for part in rest} | {other.removesuffix("[]")}
+                mine = {*own, lead.removesuffix("[]")}
+                return (
+                    [lead, *(path for path in gone if path not in mine)],
+                    [other, *(path for path in come if path not in theirs)],
+                )
+    return gone, come
+
+
+def _is_other(one: Difference, gone: Sequence[str]) -> bool:
+    """Whether what differs is that a record or a list stands in the place of a value that is gone:
+    what has come says so already."""
+    whole = {"object", "array"} & {*map(str, (one.before, one.after))}
+    return one.kind.startswith("type_") and one.where in gone and bool(whole)
 
 
 _CAME_OR_WENT = (

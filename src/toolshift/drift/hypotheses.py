@@ -26,12 +26,14 @@ import msgspec
 
 from toolshift.core.tool import Param
 from toolshift.drift.tokens import tokens
+from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import units_in
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, Several
 from toolshift.shifts.release.match import POSSIBLE, alike_texts, alike_tools, weights_of
 from toolshift.shifts.release.merge import reads
+from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
 
 Standing = Literal["certain", "likely", "question"]
@@ -103,8 +105,9 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
         )
         settled = settle_tools(before, after, decided, accept=True)
     answers = settled.answers
+    sides = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     for one in settled.guessed:
-        if one.path[0] == "params" and _param_is_likely(one, answers, before, after):
+        if one.path[0] == "params" and _param_is_likely(one, answers, *sides):
             likely.append(one)
         elif one.path[0] != "renamed" and not _hangs_on(one, asked):
             asked.append(one)
@@ -199,7 +202,7 @@ def _is_at(place: str, path: str) -> bool:
 
 def _hangs_on(one: Question, asked: Iterable[Question]) -> bool:
     """Whether a question is moot until one of the parameter that it is of is answered."""
-    return one.path[0] in ("params", "values") and any(
+    return one.path[0] in ("params", "values", "param_units") and any(
         other.path[0] == "params"
         and other.path[1] == one.path[1]
         and other.path != one.path
@@ -241,18 +244,24 @@ def _is_likely(
 def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
     _, tool, path = one.path
     was = before.sources[tool]
-    now = next((after.sources[new] for old, new in pairs_of(answers, before, after) if old == tool))
-    olds, news = ({p.name: p for p in source.tool.params} for source in (was, now))
+    olds = {param.name: param for param in was.tool.params}
+    news = next(
+        known
+        for old, new in pairs_of(answers, before, after)
+        if old == tool
+        # A deprecated tool has not changed: it is its successor in which a parameter is gone.
+        if path not in (known := {param.name: param for param in after.sources[new].tool.params})
+    )
     mine, theirs = olds.get(path), news.get(one.guess)
-    if _units(path, mine) != _units(one.guess, theirs):
-        return False
+    if _units(path, mine).keys() != _units(one.guess, theirs).keys():
+        return False  # in another unit of the same kind is asked apart, as `param_units`
     if one.likeness >= CLOSE_PARAMS:
         return True
     if mine is None or theirs is None:
         return False
     gone = [name for name, param in olds.items() if param.required and name not in news]
     came = [name for name, param in news.items() if param.required and name not in olds]
-    alike = mine.schema.get("type") == theirs.schema.get("type")
+    alike = bool(kinds_of(mine.schema) & kinds_of(theirs.schema))
     return alike and gone == [path] and came == [one.guess]
 
 

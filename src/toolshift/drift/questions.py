@@ -29,7 +29,17 @@ from toolshift.shifts.release.resolve import OF_VALUES, Question, Settled, answe
 
 MOST_QUESTIONS = 10
 OF_RESULTS = ("fields", "result_values", "units")
-_ORDER = ("renamed", "params", "values", *OF_RESULTS, "given", "returned", "pages", "defaults")
+_ORDER = (
+    "renamed",
+    "params",
+    "values",
+    "param_units",
+    *OF_RESULTS,
+    "given",
+    "returned",
+    "pages",
+    "defaults",
+)
 """Tables of a mapping, what decides most first."""
 Calls = Iterable[tuple[str, str, Collection[str]]]
 """The expected calls of tasks: the task, the tool, and the parameters that are passed."""

@@ -23,6 +23,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake
+from toolshift.core.step import Step
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.carried_inputs import (
     Carriage,
@@ -46,7 +47,9 @@ from toolshift.drift.lock import lock_in, lock_side
 from toolshift.drift.questions import OF_RESULTS, Asked, Calls, asked_of, with_open
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.drift.sources import is_stream, read_source
+from toolshift.episode.causes import guilty_step
 from toolshift.episode.grade import Grade
+from toolshift.report.behind import changes_behind
 from toolshift.report.words import verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan
@@ -60,6 +63,12 @@ from toolshift.shifts.release.resolve import Question, in_words
 from toolshift.worlds.registry import find_world
 
 RELEASE = "release"
+_LOGIN, _ERRORS = "auth_changed", "errors_changed"
+BESIDE_THE_CALLS = {
+    _LOGIN: "the login is that of the program which makes the calls, not of the agent",
+    _ERRORS: "errors come as the tools of today say them",
+}
+"""Kinds of changes that no run meets, since calls go to the tools of today, and why."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -70,16 +79,33 @@ class Outcome(msgspec.Struct, frozen=True):
         shifted: the same, or "refused" where the task cannot be done any more and that was the
             right end; "" where the task was not run with the change.
         episode: the shifted episode, for `toolshift trace`.
+        behind: of a failure what the change did to the call at which it went wrong; "" for nothing.
+        called: of a failure the tools that were called, as they are called now and were; () where
+            none of them has changed, for then any change may be why they were not called.
     """
 
     clean: str
     shifted: str
     episode: str = ""
+    behind: str = ""
+    called: tuple[str, ...] = ()
 
     @property
     def broke(self) -> bool:
         """Whether something that passed fails."""
         return self.clean == "passed" and self.shifted.startswith("failed")
+
+    @property
+    def why(self) -> str:
+        """The cause of what broke, and what of the change brought it about."""
+        cause = self.shifted.removeprefix("failed: ")
+        return f"{self.behind} ({cause})" if self.behind else cause
+
+    def reached(self, change: ToolChange | None) -> bool:
+        """Whether the agent came to a change: one that fails before it says nothing of it."""
+        if not self.called or change is None:
+            return True
+        return not {change.old, change.new}.isdisjoint(self.called)
 
     @property
     def tested(self) -> bool:
@@ -221,7 +247,8 @@ def read_release(
         for event in report.events
         if event.severity == severity
     ]
-    rows += _logins(release)
+    rows += _beside_the_calls(release)
+    rows.sort(key=lambda row: -SEVERITIES.index(row.severity))
     asks = tuple(
         {
             "of": ".".join(one.path),
@@ -244,20 +271,24 @@ def read_release(
     return Settling(reading, shift, report, asked.first, asked.draft)
 
 
-def _logins(release: Release) -> Iterator[Row]:
-    """Another login than a document says it wants today; agents do not see it."""
-    before, after = release.old.auth, release.new.auth
-    if before is None or after is None:
-        return
+def _beside_the_calls(release: Release) -> Iterator[Row]:
+    """Another login than a document says it wants today, and errors in another form."""
+    old_side, new_side = release.old, release.new
     for new, routes in release.routes.items():
         for old in dict.fromkeys(route.old for route in routes):
-            was, now = before.get(old, ""), after.get(new, "")
-            if was != now:
-                change = ToolChange(
-                    "auth_changed", old, new, "maybe", "", was or "none", now or "none"
+            for kind, before, after in (
+                (_LOGIN, old_side.auth, new_side.auth),
+                (_ERRORS, old_side.errors, new_side.errors),
+            ):
+                was, now = (before or {}).get(old), (after or {}).get(new)
+                silent = was is None or now is None or (kind == _ERRORS and not (was and now))
+                if silent or was == now:
+                    continue
+                first, second = (
+                    [*one] if isinstance(one, tuple) else one or "none" for one in (was, now)
                 )
-                why = "the login is that of the program which makes the calls, not of the agent"
-                yield Row("maybe", change.sentence, change, "said", why)
+                change = ToolChange(kind, old, new, "maybe", "", first, second)
+                yield Row("maybe", change.sentence, change, "said", BESIDE_THE_CALLS[kind])
 
 
 class _Judge:
@@ -331,6 +362,8 @@ class _Judge:
         table, *of = question.path
         if table == "values":
             return of[:2] == [change.old, change.where] and change.kind.startswith(_OF_CHOICES)
+        if table == "param_units":
+            return of == [change.old, change.where] and change.kind.startswith(_OF_UNITS)
         if table == "renamed":
             return change.kind == "tool_added" and change.new == question.guess
         added = change.kind in ("parameter_added", "required_parameter_added")
@@ -350,6 +383,8 @@ def _pages_by(release: Release, change: ToolChange) -> bool:
 
 
 _OF_CHOICES = ("choice", "type_")
+_OF_UNITS = ("parameter_renamed", "description_", "type_", "schema_", "limit_", "default_changed")
+"""What may be another unit or format of a parameter."""
 
 
 def _nothing_behind(release: Release, change: ToolChange) -> tuple[Carriage, str]:
@@ -473,7 +508,8 @@ def with_runs(
             if worse is None or worse.grade.passed:  # of several trials one that failed
                 known[arm] = record
     outcomes = {
-        agent: {task: _outcome(runs) for task, runs in arms[agent].items()} for agent in agents
+        agent: {task: _outcome(runs, cells) for task, runs in arms[agent].items()}
+        for agent in agents
     }
     left = {
         names[row.cell.lineage]: row.not_applicable
@@ -482,6 +518,10 @@ def with_runs(
     }
     left |= dict.fromkeys(names.values(), why) if why else {}
     calls = expected_calls(plan) if plan else []
+    outcomes = {
+        agent: {task: _placed(one, task, reading.rows, calls) for task, one in tasks.items()}
+        for agent, tasks in outcomes.items()
+    }
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
     measured = any(
         o.shifted.startswith(("passed", "failed", "refused"))
@@ -512,17 +552,57 @@ def _task_names(plan: Plan | None) -> dict[str, str]:
     return found
 
 
-def _outcome(runs: Mapping[str, Record]) -> Outcome:
+def _outcome(runs: Mapping[str, Record], cells: Mapping[str, Cell]) -> Outcome:
     clean, shifted = runs.get(""), runs.get(RELEASE)
     return Outcome(
-        _said(clean.grade) if clean else "",
-        _said(shifted.grade) if shifted else "",
+        _said(clean.grade, clean.steps) if clean else "",
+        _said(shifted.grade, shifted.steps) if shifted else "",
         shifted.episode if shifted else "",
+        _behind(shifted, cells[shifted.cell]) if shifted else "",
+        _called(shifted.steps) if shifted and not shifted.grade.passed else (),
     )
 
 
-def _said(grade: Grade) -> str:
-    return "refused" if grade.passed and not grade.solvable else verdict(grade)
+def _placed(
+    outcome: Outcome, task: str, rows: Sequence[Row], calls: Sequence[ExpectedCall]
+) -> Outcome:
+    """An outcome that names what was called only where something of it has changed."""
+    own = [call for call in calls if call.task == task]
+    met = [
+        row.change
+        for row in rows
+        if row.change is not None
+        and row.severity != "harmless"
+        and row.change.kind not in BESIDE_THE_CALLS
+        if any(_meets(call, row.change) for call in own)
+    ]
+    if any(not {one.old, one.new}.isdisjoint(outcome.called) for one in met):
+        return outcome
+    return msgspec.structs.replace(outcome, called=())
+
+
+def _said(grade: Grade, steps: Sequence[Step]) -> str:
+    if grade.passed and not grade.solvable:
+        return "refused"
+    last = steps[-1] if steps else None
+    if grade.cause == "malformed_output" and last is not None and last.kind == "failure":
+        return f"failed: its code raised {last.said.partition(' (')[0][:60]}"
+    return verdict(grade)
+
+
+def _behind(record: Record, cell: Cell) -> str:
+    """What the change did to the call at which an episode went wrong."""
+    if record.grade.passed or record.grade.void:
+        return ""
+    scene = build(cell)
+    guilty = guilty_step(scene, record.steps, record.grade.cause)
+    return "; ".join(changes_behind(scene, record.steps, guilty)[:2])
+
+
+def _called(steps: Sequence[Step]) -> tuple[str, ...]:
+    calls = [step for step in steps if step.kind == "call"]
+    names = [name for step in calls for name in (step.name, *(tool for tool, _ in step.true))]
+    return tuple(dict.fromkeys(names))
 
 
 class ExpectedCall(NamedTuple):
@@ -555,6 +635,8 @@ def _meets(call: ExpectedCall, change: ToolChange) -> bool:
     """Whether an expected call meets a change."""
     if call.tool != change.old:
         return False
+    if change.kind == "tool_split":
+        return call.arguments.get(change.where) in (None, change.before)
     steps = [step for step in change.where.replace("[]", "").split(".") if step]
     if not steps or change.kind.startswith(("tool_", "output_schema")):
         return True
@@ -595,8 +677,8 @@ def _met(
     change = row.change
     tasks = [call.task for call in calls if _meets(call, change)] if change else []
     tasks = list(dict.fromkeys(tasks))
-    tested = any(each[task].tested for each in outcomes.values() for task in tasks if task in each)
-    tested = tested and row.carriage != "said"
+    ends = [each[task] for each in outcomes.values() for task in tasks if task in each]
+    tested = any(one.tested and one.reached(change) for one in ends) and row.carriage != "said"
     if tested or row.severity == "harmless":
         why, cure = "", ""
         if tested and row.carriage == "asked":
@@ -619,8 +701,9 @@ def _why(
     change = row.change
     if change is None:
         return row.note, "nothing: whether an agent obeys it is not measured"
-    if change.kind == "auth_changed":
-        return "calls go to the tools of today", "`headers:` of tasks.yaml, with the new server"
+    if change.kind in BESIDE_THE_CALLS:
+        place = "headers" if change.kind == _LOGIN else "tools"
+        return "calls go to the tools of today", f"`{place}:` of tasks.yaml, with the new server"
     if not has_world:
         return "no tasks are given", "--world tasks.yaml --agent mymodule:my_agent"
     if not tasks:
@@ -632,9 +715,15 @@ def _why(
         return row.note, "the new server: `tools:` of tasks.yaml"
     if not outcomes:
         return "no agent is given", "--agent mymodule:my_agent"
-    ends = [each[task] for each in outcomes.values() for task in tasks if task in each]
+    return _why_not_met(change, [e[task] for e in outcomes.values() for task in tasks if task in e])
+
+
+def _why_not_met(change: ToolChange, ends: Sequence[Outcome]) -> tuple[str, str]:
+    """Why agents have not met a change in tasks that meet it, by how those ended."""
     if not ends or any(one.clean == "passed" and not one.shifted for one in ends):
         return "the run was stopped or its budget was spent before", "the same command, with more"
+    if any(one.tested and not one.reached(change) for one in ends):
+        return "agents fail before they call it", "an agent that comes so far"
     if any(one.clean.startswith("failed") for one in ends):
         return "its tasks fail without the change too", "an agent that passes them today"
     return "its episodes are void", "run it again"
@@ -646,6 +735,9 @@ _MAPPED = "say in the mapping (--mapping) what it has become"
 def _no_task(change: ToolChange, called: bool) -> tuple[str, str]:
     """That no task meets a change, and which would."""
     tool = change.old or change.new
+    if called and change.kind == "tool_split":
+        which = f"{change.where} = {change.before}"
+        return f"no task calls {tool} with {which}", f"a task that calls {tool} with {which}"
     if not called or not change.where or change.kind.startswith("tool_"):
         return f"no task calls {tool}", f"a task that calls {tool}"
     if change.kind.startswith("default_"):

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from xml.etree import ElementTree as Tree
 
+import msgspec
+
+from toolshift.core.canonical import canonical
 from toolshift.core.command_line import command
-from toolshift.drift.release import Outcome, Reading, Row
+from toolshift.drift.changes import KINDS
+from toolshift.drift.release import BESIDE_THE_CALLS, Outcome, Reading, Row
 from toolshift.report.gate_markdown import plain
 from toolshift.report.junit import legal, suite_xml
 
@@ -23,6 +27,65 @@ VERDICTS = {
 
 CHANGE = "change"
 """The class of its cases in JUnit."""
+
+
+def in_one(rows: Iterable[Row]) -> list[Row]:
+    """The rows, with one for what is the same of several tools, or of several parts of a tool."""
+    groups: dict[object, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_same_in_tools(row) or id(row), []).append(row)
+    parts: dict[object, list[list[Row]]] = {}
+    for same in groups.values():
+        key = _part_of_tool(same[0]) if len(same) == 1 else None
+        parts.setdefault(key or id(same), []).append(same)
+    return [
+        _joined([row for same in several for row in same], len(several) > 1)
+        for several in parts.values()
+    ]
+
+
+def _same_in_tools(row: Row) -> object:
+    """The same for the same change of several tools; None where a change is of one."""
+    one = row.change
+    if one is None or one.kind.startswith("tool_"):
+        return None
+    sides = tuple(canonical(side) for side in (one.before, one.after))
+    return row.severity, one.kind, one.where, *sides, one.sure, one.perhaps, row.carriage, row.note
+
+
+def _part_of_tool(row: Row) -> object:
+    """The same for like changes of several parts of one tool; None for any other change."""
+    one = row.change
+    if one is None or one.perhaps or not one.kind.startswith(_IN_PARTS):
+        return None
+    new = one.new if one.kind != "tool_split" else ""
+    return row.severity, one.kind, one.old, new, one.sure, row.carriage, row.note
+
+
+_IN_PARTS = ("parameter_renamed", "parameter_added", "description_", "tool_split")
+
+
+def _joined(rows: Sequence[Row], in_parts: bool) -> Row:
+    """One row for several."""
+    first, changes = rows[0], [row.change for row in rows if row.change is not None]
+    if len(rows) == 1 or first.change is None:
+        return first
+    kind = KINDS[first.change.kind]
+    if not in_parts:
+        tools = _some([*dict.fromkeys(one.old or one.new for one in changes)], 3, ", ")
+        place = f", {first.change.where}" if first.change.where else ""
+        sentence = f"{tools}{place}{first.sentence.removeprefix(f'{first.change.old}{place}')}"
+    elif first.change.kind.startswith(("parameter_renamed", "tool_split")):
+        moved = ", ".join(
+            f"{one.before} -> {one.new if one.kind == 'tool_split' else one.after}"
+            for one in changes
+        )
+        sentence = f"{first.change.old}: {kind}: {moved}"
+    else:
+        places = [*dict.fromkeys(one.where or "its own" for one in changes)]
+        sentence = f"{first.change.old}: {kind}: {_some(places, MAX_NAMED, ', ')}"
+    tasks = tuple(dict.fromkeys(task for row in rows for task in row.tasks))
+    return msgspec.structs.replace(first, sentence=sentence, tasks=tasks)
 
 
 def end_in_words(outcome: Outcome) -> str:
@@ -45,7 +108,17 @@ def carriage_in_words(row: Row) -> str:
 
 def ends_in_words(row: Row, outcomes: dict[str, Outcome]) -> str:
     """What an agent did in the tasks that meet a change."""
-    ends = {task: end_in_words(outcomes[task]) for task in row.tasks if task in outcomes}
+    if row.change is not None and row.change.kind in BESIDE_THE_CALLS:
+        return "not tested"
+    ends = {
+        task: end_in_words(outcomes[task])
+        if outcomes[task].reached(row.change)
+        else "fails before it"
+        for task in row.tasks
+        if task in outcomes
+    }
+    if row.carriage == "said":  # what holds there was not tried by it
+        ends = {task: "not tested" if end == "ok" else end for task, end in ends.items()}
     if len(set(ends.values())) == 1:
         return next(iter(ends.values()))
     return "; ".join(f"{task}: {end}" for task, end in ends.items()) or "-"
@@ -74,7 +147,7 @@ def agent_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
 
 def untested_in_words(reading: Reading) -> Iterator[str]:
     """What was not tested, a reason a line: tasks first, then the changes that no task tells of."""
-    left = reading.untested_tasks
+    left = reading.left_out
     for why, tasks in _grouped((why, task) for task, why in left.items()):
         yield f"task{'s' * (len(tasks) > 1)} {_some(tasks)}: {why}."
     rows = [row for row in reading.rows if row.untested and row.untested not in left.values()]
@@ -101,10 +174,10 @@ def said_in_words(reading: Reading) -> Iterator[str]:
             yield f"{row.sentence.partition(':')[0]}: {row.note}."
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str], most: int = MAX_NAMED, between: str = "; ") -> str:
     """The first of some names, and how many more there are."""
-    more = len(names) - MAX_NAMED
-    return "; ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _grouped(pairs: Iterable[tuple[K, str]]) -> Iterator[tuple[K, list[str]]]:
@@ -128,12 +201,16 @@ def release_markdown(reading: Reading, run: str = "", allow_untested: bool = Fal
     """The verdict, a table of the changes, and what is asked and untested."""
     head = VERDICTS[reading.exit_code(allow_untested)]
     columns = ["severity", "change", "carried", "tasks", *reading.outcomes]
-    rows = [columns, ["---"] * len(columns), *(_cells(row, reading) for row in reading.rows)]
+    rows = [
+        columns,
+        ["---"] * len(columns),
+        *(_cells(row, reading) for row in in_one(reading.rows)),
+    ]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
     parts = [f"## ToolShift change: {head}", f"{plain(reading.old)} becomes {plain(reading.new)}"]
     agents = [f"- {plain(agent_in_words(*each))}" for each in reading.outcomes.items()]
     lost = [
-        f"- {plain(agent)} fails {plain(task)}: {plain(outcome.shifted)}"
+        f"- {plain(agent)} fails {plain(task)}: {plain(outcome.why)}"
         + (f" (`{command('trace', run, outcome.episode)}`)" if run else "")
         for agent, task, outcome in reading.losses
     ]
@@ -177,7 +254,7 @@ def _task_case(agent: str, task: str, outcome: Outcome, left: str) -> Tree.Eleme
     case = Tree.Element("testcase", about)
     said = end_in_words(outcome)
     if outcome.broke:
-        Tree.SubElement(case, "failure", {"message": legal(said), "type": "fail"})
+        Tree.SubElement(case, "failure", {"message": legal(outcome.why), "type": "fail"})
     elif said == "void":
         Tree.SubElement(case, "error", {"message": "no episode has a verdict", "type": "error"})
     elif left:

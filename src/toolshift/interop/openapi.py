@@ -16,6 +16,7 @@ from toolshift.interop.references import with_files
 from toolshift.interop.schema import (
     flattened,
     inlined,
+    leaves_of,
     look_up,
     properties_of,
     renamed,
@@ -35,7 +36,8 @@ class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
     or "parts" where it is sent as multipart), and its name there. `styles` says how it is written,
-    `auth` which login it wants, in words; "" for none.
+    `auth` which login it wants, in words; "" for none. `errors` has the values that bodies of
+    errors have, by their paths; () where none is declared.
     """
 
     method: str
@@ -44,6 +46,7 @@ class Operation:
     shown: dict[str, Any]
     styles: Mapping[str, Style] = field(default_factory=dict)
     auth: str = ""
+    errors: tuple[str, ...] = ()
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
@@ -201,7 +204,8 @@ def _operation(
     outputs = _outputs(said.get("responses"), document)
     shown |= {"outputSchema": outputs} if outputs else {}
     shown |= {"deprecated": True} if said.get("deprecated") is True else {}
-    return Operation(method, path, places, shown, styles, _login_of(said, document))
+    errors = _errors(said.get("responses"), document)
+    return Operation(method, path, places, shown, styles, _login_of(said, document), errors)
 
 
 def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
@@ -370,6 +374,21 @@ def _json_schema(body: Mapping[str, Any]) -> Any:
         if "json" in str(kind) and isinstance(media, Mapping):
             return media.get("schema") or {}
     return None
+
+
+def _errors(responses: Any, document: Any) -> tuple[str, ...]:
+    """The values that bodies of errors have, with the types of those that say one."""
+    found: set[str] = set()
+    for code, response in responses.items() if isinstance(responses, Mapping) else ():
+        content = _resolved(response, document).get("content")
+        if str(code).startswith(("2", "3")) or not isinstance(content, Mapping):
+            continue
+        for kind, media in content.items():
+            schema = media.get("schema") if isinstance(media, Mapping) else None
+            if "json" in str(kind) and isinstance(schema, Mapping):
+                leaves = leaves_of(flattened(inlined(schema, document)))
+                found |= {".".join(path) for path, _ in leaves if path}
+    return tuple(sorted(found))
 
 
 def _outputs(responses: Any, document: Any) -> dict[str, Any] | None:

@@ -46,6 +46,8 @@ class Source:
         envelope: the key under which a result holds its list of records; "" where the result is
             the record.
         known: for the fact of each parameter, the name of the property that it is.
+        opened: the objects among its arguments that are laid open (`interop.opened`).
+        whole: the tool before it was laid open; None where this is that.
     """
 
     raw: Mapping[str, Any]
@@ -54,6 +56,13 @@ class Source:
     outputs: JSONSchema | None = None
     envelope: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
+    whole: Source | None = None
+
+    @property
+    def as_it_came(self) -> Source:
+        """The tool as agents are shown it, with no object laid open."""
+        return self.whole or self
 
     def example(self) -> Any:
         """A result that it might give: a record, a list of two, or a text."""
@@ -83,6 +92,8 @@ class StandIn:
             said otherwise.
         otherwise: for the fact of a true parameter, what is said where a true call leaves it out,
             for the shown tool takes something else then.
+        opened: the objects among the arguments of the true tool that are laid open
+            (`interop.opened`); facts are those of their members then.
     """
 
     takes: Mapping[str, str]
@@ -91,6 +102,7 @@ class StandIn:
     only: Mapping[str, Any] = field(default_factory=dict)
     restated: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     otherwise: Mapping[str, Any] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
 
 
 class Documented(Tool, frozen=True, eq=False):

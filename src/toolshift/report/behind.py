@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from toolshift.core.ask import as_said
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Param, Tool
@@ -28,10 +29,7 @@ def change_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> st
 
     Where the guilty step is no call it is the last call before it, at which the agent stopped.
     """
-    calls = [step for step in steps[: (guilty or 0) + 1] if step.kind == "call"]
-    if scene.clean is scene or guilty is None or not calls:
-        return ""
-    changes = list(_changes(scene, calls[-1]))
+    changes = changes_behind(scene, steps, guilty)
     if not changes:
         return ""
     more = [f"{len(changes) - MOST} more"] * (len(changes) > MOST)
@@ -67,6 +65,14 @@ def _differing(call: Step, expected: Step) -> list[str]:
 
 def _written(arguments: dict[str, Any], name: str) -> str:
     return JSON.encode(arguments[name]).decode() if name in arguments else "left out"
+
+
+def changes_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> list[str]:
+    """What the shifts changed of the guilty call, each in a few words; see `change_behind`."""
+    calls = [step for step in steps[: (guilty or 0) + 1] if step.kind == "call"]
+    if scene.clean is scene or guilty is None or not calls:
+        return []
+    return list(_changes(scene, calls[-1]))
 
 
 def _changes(scene: Scene, call: Step) -> Iterator[str]:
@@ -109,6 +115,15 @@ def _of_tool(before: Tool, after: Tool, call: Step) -> Iterator[str]:
             yield f"{after.name} needs {param.name}"
         elif then is not None:
             yield from _of_parameter(then, param, after.name)
+            yield from _of_default(then, param, after.name, call)
+
+
+def _of_default(before: Param, after: Param, tool: str, call: Step) -> Iterator[str]:
+    """Another default of a parameter that the call leaves out."""
+    was, now = (param.schema.get("default") for param in (before, after))
+    if was != now and after.name not in call.given and not after.required:
+        told = ("nothing" if value is None else as_said(value)[:60] for value in (now, was))
+        yield "{} of {} is {} where it is left out, and was {}".format(after.name, tool, *told)
 
 
 def _is_new(param: Param, old: dict[str, Param]) -> bool:

@@ -10,7 +10,7 @@ import shlex
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -307,12 +307,17 @@ def row_words(label: str) -> str:
     return "nothing that matters (placebo)" if label == PLACEBO else story.in_words(label)
 
 
-def key_of_causes(grids: Iterable[Grid], most: int = len(LETTERS)) -> dict[str, str]:
-    """A letter for each cause of failure, the commonest first; `OTHER` for the rare ones."""
+def key_of_causes(
+    grids: Iterable[Grid], most: int = len(LETTERS), shown: Collection[str] | None = None
+) -> dict[str, str]:
+    """A letter for each cause of failure, the commonest first; `OTHER` for the rare ones.
+
+    Of `shown`, the labels of rows, causes are counted that stand there; of all rows where None.
+    """
     counts: Counter[str] = Counter()
     for grid in grids:
         for row in grid.rows:
-            for spot in row.spots:
+            for spot in row.spots if shown is None or row.label in shown else ():
                 if spot.state in ("fails", "varies"):
                     counts[spot.cause] += spot.scored - spot.passed
     ranked = [cause for cause, _ in counts.most_common()]
@@ -352,7 +357,7 @@ class _Picture:
     def __init__(self, grids: Sequence[Grid], width: int, most: int, causes: int) -> None:
         self.grids, self.width = grids, width
         self.labels, self.more, self.fine, self.nowhere = shown_rows(grids, most)
-        self.letters = key_of_causes(grids, causes)
+        self.letters = key_of_causes(grids, causes, self.labels)
         self.tasks = grids[0].tasks
         rows = [_row(grid, label) for grid in grids for label in self.labels]
         self.used = {

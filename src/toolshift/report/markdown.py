@@ -48,8 +48,8 @@ def _facts(agent: AgentReport, several: bool) -> str:
     """The sentence and the grid of an agent of a small suite."""
     grid = agent.grid
     assert grid is not None
-    letters = first_screen.key_of_causes([grid])
     chosen = first_screen.shown_rows([grid], 40)
+    letters = first_screen.key_of_causes([grid], shown=chosen[0])
     said = first_screen.sentence(agent, agent.name if several else "")
     lines = [f"**{plain(said, 4000)}**", ""]
     lines.append(f"| | {' | '.join(map(plain, grid.tasks))} |")

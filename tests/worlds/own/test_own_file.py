@@ -65,6 +65,7 @@ WRONG = [
     ("answer: shipped", "answer: a\n      example: b", r"check.example: 'b' does not match"),
     ("answer: shipped", "answer: a\n      refuse: not_found", r"there is no answer and no new st"),
     ("answer: shipped", "calls: [{name: get_order}]", r"check.calls\[0\]: it is not among"),
+    ("answer: shipped", "calls: [get_ordr]", r"check.calls\[0\]: unknown expected call .*order"),
     ("tasks:", "tasks: []\nmore:", r"unknown field 'more'"),
     ("answer: shipped", "answer: [", r"t.yaml:13: not YAML"),
 ]  # fmt: skip
@@ -106,6 +107,14 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert (file.name, file.writes, given.kind) == ("shop", ("refund_order",), "status")
     assert given.calls[0].arguments == {"order_id": "O-1702"}
     assert file.where(("tasks", 0, "check", "answer")) == "t.yaml:12: tasks[0].check.answer"
+
+
+def test_a_check_may_name_the_tools_of_calls(tmp_path: Path) -> None:
+    more = "      - {name: list_orders, arguments: {customer_id: C-1}}\n    check:"
+    text = GOOD.replace("    check:", more).replace("answer: shipped", "calls: [list_orders]")
+    (tmp_path / "t.yaml").write_text(text)
+    (given,) = read_file(tmp_path / "t.yaml").given
+    assert given.check.calls == (1,)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[" * 300, b"", b"- a", b"? {a: b}\n: c\n"])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
+
+from toolshift.core.ask import as_said
+from toolshift.shifts.release.match import words
 
 ARROW = " -> "
 _UNITS: dict[str, tuple[tuple[str, str, Fraction], ...]] = {
@@ -44,6 +47,8 @@ _UNITS: dict[str, tuple[tuple[str, str, Fraction], ...]] = {
     ),
 }
 _SCALE = {name: (kind, scale) for kind, units in _UNITS.items() for name, _, scale in units}
+COMMAS, LIST = "commas", "list"
+"""A list as a text with commas, and as a list."""
 FORMATS = ("unix seconds", "unix milliseconds", "date-time", "date")
 """Ways to write a moment."""
 _LONG = 2
@@ -67,6 +72,54 @@ def units_in(name: str, description: str) -> dict[str, str]:
     return {kind: min(units) for kind, units in found.items() if len(units) == 1}
 
 
+_NUMBERS = frozenset(("integer", "number"))
+_TEXTLIKE = frozenset(("string", *_NUMBERS))
+Named = tuple[str, Mapping[str, Any], frozenset[str]]
+"""A value: its name, its schema and its types."""
+
+
+def conversion_between(was: Named, now: Named) -> str:
+    """How a value seems to be converted, by its name, its description and its format."""
+    if was[2] & _NUMBERS and now[2] & _NUMBERS:
+        mine, theirs = (
+            units_in(name, str(schema.get("description") or "")) for name, schema, _ in (was, now)
+        )
+        shared = [kind for kind in mine if kind in theirs and mine[kind] != theirs[kind]]
+        return f"{mine[shared[0]]}{ARROW}{theirs[shared[0]]}" if len(shared) == 1 else ""
+    lists = [_list_as(schema, kinds) for _, schema, kinds in (was, now)]
+    if set(lists) == {COMMAS, LIST}:
+        return f"{lists[0]}{ARROW}{lists[1]}"
+    first, second = _format_of(*was), _format_of(*now)
+    if first and second and first != second and was[2] | now[2] <= _TEXTLIKE:
+        return f"{first}{ARROW}{second}"
+    return ""
+
+
+def _list_as(schema: Mapping[str, Any], kinds: frozenset[str]) -> str:
+    """How a value writes a list; "" where it says nothing of one."""
+    if kinds == {"array"}:
+        return LIST
+    told = str(schema.get("description") or "").lower()
+    return COMMAS if kinds == {"string"} and re.search(r"\b(?:commas?|csv)\b", told) else ""
+
+
+def _format_of(name: str, schema: Mapping[str, Any], kinds: frozenset[str]) -> str:
+    """How a value writes a moment; "" where it is none."""
+    form, text = schema.get("format"), str(schema.get("description") or "").lower()
+    if kinds == {"string"}:
+        return str(form) if form in FORMATS else ""
+    named = words(name)
+    if kinds <= _NUMBERS and kinds and {"at", "time", "timestamp", "date"} & set(named):
+        return "unix milliseconds" if "milli" in text or "ms" in named else "unix seconds"
+    return ""
+
+
+def reversed_way(how: str) -> str:
+    """The conversion back."""
+    before, _, after = how.partition(ARROW)
+    return f"{after}{ARROW}{before}"
+
+
 def conversions() -> Iterator[str]:
     """Every conversion that a mapping may name."""
     for one, (kind, _) in _SCALE.items():
@@ -76,6 +129,7 @@ def conversions() -> Iterator[str]:
             if its == kind and other != one
         )
     yield from (f"{one}{ARROW}{other}" for one in FORMATS for other in FORMATS if one != other)
+    yield from (f"{COMMAS}{ARROW}{LIST}", f"{LIST}{ARROW}{COMMAS}")
 
 
 def converted(value: Any, how: str) -> Any:
@@ -83,6 +137,10 @@ def converted(value: Any, how: str) -> Any:
     before, _, after = how.partition(ARROW)
     if before in _SCALE and after in _SCALE:
         return _scaled(value, _SCALE[before][1] / _SCALE[after][1])
+    if before == COMMAS and isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if before == LIST and isinstance(value, list):
+        return ",".join(map(as_said, value))
     moment = _moment(value, before)
     return value if moment is None else _written(moment, after)
 

@@ -83,6 +83,7 @@ def _changes(release: Release, name: str, route: Route) -> list[str]:
     for mine, theirs in route.params.items():
         changes += [f"{mine} -> {theirs}"] if mine != theirs else []
         changes += [] if route.inside else _schema_changes(olds[mine], news[theirs])
+    changes += [f"{route.params.get(path, path)}: {how}" for path, how in route.units.items()]
     changes += [f"- {p}" for p in olds if p not in route.params]
     for param in news.values():
         if param.name not in route.params.values():

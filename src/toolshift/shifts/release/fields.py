@@ -19,7 +19,7 @@ import jsonschema_rs
 from toolshift.core.names import unknown
 from toolshift.interop.schema import choices_of
 from toolshift.interop.tools import Source
-from toolshift.shifts.release.conversions import ARROW, FORMATS, conversions, units_in
+from toolshift.shifts.release.conversions import conversion_between, conversions
 from toolshift.shifts.release.mapping import UNDECIDED, Answers, WrongEntry
 from toolshift.shifts.release.match import POSSIBLE, SURE, alike_names, alike_texts, words
 from toolshift.shifts.release.paging import list_in, paged_by
@@ -243,7 +243,6 @@ def _apart(one: list[str], other: list[str]) -> tuple[str, str]:
     return " ".join(one), " ".join(other)
 
 
-_NUMBERS = frozenset(("integer", "number"))
 _TEXTLIKE = frozenset(("string", "integer", "number"))
 
 
@@ -325,28 +324,8 @@ def _common(choices: Iterable[str]) -> frozenset[str]:
 
 def _conversion(place: Place, target: Place) -> str:
     """How a value seems to be converted, by its name, its description and its format."""
-    kinds = place.kinds | target.kinds
-    if place.kinds & _NUMBERS and target.kinds & _NUMBERS:
-        mine, theirs = (
-            units_in(p.path[-1], str(p.schema.get("description") or "")) for p in (place, target)
-        )
-        shared = [kind for kind in mine if kind in theirs and mine[kind] != theirs[kind]]
-        return f"{mine[shared[0]]}{ARROW}{theirs[shared[0]]}" if len(shared) == 1 else ""
-    was, now = _moment_of(place), _moment_of(target)
-    if was and now and was != now and kinds <= _TEXTLIKE:
-        return f"{was}{ARROW}{now}"
-    return ""
-
-
-def _moment_of(place: Place) -> str:
-    """How a value writes a moment; "" where it is none."""
-    form, text = place.schema.get("format"), str(place.schema.get("description") or "").lower()
-    if place.kinds == {"string"}:
-        return form if form in FORMATS else ""
-    named = words(place.path[-1])
-    if place.kinds <= _NUMBERS and place.kinds and {"at", "time", "timestamp", "date"} & set(named):
-        return "unix milliseconds" if "milli" in text or "ms" in named else "unix seconds"
-    return ""
+    first, second = ((p.path[-1], p.schema, p.kinds) for p in (place, target))
+    return conversion_between(first, second)
 
 
 # -- whether answers can be ------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from toolshift.core.installation import extra
 from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
 from toolshift.interop.client_files import server_of
-from toolshift.interop.openapi import paths_read, read_openapi
+from toolshift.interop.openapi import Operation, paths_read, read_openapi
 from toolshift.interop.references import with_definitions
 from toolshift.interop.schema import DATA, MANY
 from toolshift.interop.server import Server
@@ -48,8 +48,9 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool list and what it was read from; `hash` is of the tools alone.
 
     `unread` has the inputs of which a part was not understood, so that tools may be missing, and
-    `auth` by tool the login that a document says it wants; None where the side is no document. Both
-    are said where the side is read, and are not kept.
+    `auth` by tool the login that a document says it wants, and `errors` the values that bodies of
+    errors have; None where the side is no document. They are said where the side is read, and are
+    not kept.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: list[dict[str, Any]]
     unread: tuple[Intake, ...] = ()
     auth: dict[str, str] | None = None
+    errors: dict[str, tuple[str, ...]] | None = None
 
     def toolbox(self) -> Toolbox:
         """The tools as ours."""
@@ -174,9 +176,11 @@ def _from_file(path: Path) -> Side:
         ) from None
     document = _parsed(raw, path)
     if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
-        tools, intake, auth = _from_openapi(document, path)
-        side = side_of("openapi", path.name, tools, [intake])
-        return msgspec.structs.replace(side, auth=auth)
+        operations, intake = _from_openapi(document, path)
+        side = side_of("openapi", path.name, [one.shown for one in operations], [intake])
+        auth = {one.shown["name"]: one.auth for one in operations}
+        errors = {one.shown["name"]: one.errors for one in operations}
+        return msgspec.structs.replace(side, auth=auth, errors=errors)
     listed = document.get("tools") if isinstance(document, Mapping) else document
     listed = _of_gemini(document) or _of_gemini(listed) or listed
     if _is_lock(document):
@@ -265,19 +269,15 @@ def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "inputSchema": function.get("parameters") or {"type": "object"}}
 
 
-def _from_openapi(
-    document: Mapping[str, Any], path: Path
-) -> tuple[list[dict[str, Any]], Intake, dict[str, str]]:
-    """The operations of a document, how many of its paths could be read, and their logins."""
+def _from_openapi(document: Mapping[str, Any], path: Path) -> tuple[list[Operation], Intake]:
+    """The operations of a document, and how many of its paths could be read."""
     try:
         operations = read_openapi(document, path)
     except NotRead as wrong:
         raise NotRead(f"{path}: {wrong}", wrong.intake) from None
     except UsageError as wrong:
         raise UsageError(f"{path}: {wrong}") from None
-    intake = msgspec.structs.replace(paths_read(document, path), source=path.name)
-    auth = {operation.shown["name"]: operation.auth for operation in operations}
-    return [operation.shown for operation in operations], intake, auth
+    return operations, msgspec.structs.replace(paths_read(document, path), source=path.name)
 
 
 def _parsed(raw: bytes, path: Path) -> Any:

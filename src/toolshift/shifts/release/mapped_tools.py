@@ -77,6 +77,7 @@ class Route:
         values: for an old parameter, or what is inside of it, the old words to the new ones.
         restated: for an old parameter, how its values are said; for those that may be said
             otherwise.
+        units: for an old parameter, how what is said now is another unit or format of it.
         usual: what the old tool is told for a parameter that a call leaves out: what the new tool
             takes then, as far as the old one does not take it by itself; see `_left_out`.
         fixed: what old parameters get that the new tool does not take.
@@ -94,6 +95,7 @@ class Route:
     params: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     restated: Mapping[str, Restated] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
     usual: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     form: ResultForm = NOTHING
@@ -218,7 +220,12 @@ def _route(
         path: {a: b for a, b in table.items() if b != UNDECIDED}
         for path, table in answers.values.get(old, {}).items()
     }
-    changed = not inside and (bool(words) or not same(before.inputs, after.inputs))
+    units = {
+        path: how
+        for path, how in answers.param_units.get(old, {}).items()
+        if how not in ("", UNDECIDED)
+    }
+    changed = not inside and (bool(words or units) or not same(before.inputs, after.inputs))
     restated = {
         mine: Restated(
             before,
@@ -230,6 +237,7 @@ def _route(
             answers.defaults.get(old, {}),
             answers.given.get(after.tool.name, {}),
             reads(before),
+            units,
         )
         for mine, theirs in (params.items() if changed else ())
     }
@@ -244,6 +252,7 @@ def _route(
         params=params,
         values=words,
         restated=restated,
+        units=units,
         usual=_left_out(free, news, params, answers.defaults.get(old, {}), restated, known_to_read),
         reads=known_to_read,
         added={

@@ -13,6 +13,9 @@
     [values.search_files.order]                         # by the old tool and parameter: old = new
     asc = "ascending"
 
+    [param_units.plan_service]                          # by the old tool and parameter: how what is
+    hours = "h -> min"                                  # said now is converted
+
     [fields.get_order]                                  # by the old tool: paths in its results
     total = "amount.total"                              # "" for gone, "." for the whole result
     "{first_name} {last_name}" = "name"                 # several that became one; and the reverse:
@@ -101,6 +104,7 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     params: Table = {}
     defaults: dict[str, dict[str, Any]] = {}
     values: dict[str, Table] = {}
+    param_units: Table = {}
     fields: Table = {}
     result_values: dict[str, Table] = {}
     units: Table = {}

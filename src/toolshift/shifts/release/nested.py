@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.interop.normal import Node, normal
@@ -30,6 +31,7 @@ from toolshift.interop.parts import (
 )
 from toolshift.interop.schema import DEEPEST, fitted, usual
 from toolshift.interop.tools import Source
+from toolshift.shifts.release.conversions import converted, reversed_way
 from toolshift.shifts.release.match import alike_names
 
 Words = Mapping[str, Mapping[str, str]]
@@ -219,9 +221,20 @@ def _alike_parts(one: tuple[str, Collection[str]], other: tuple[str, Collection[
 
 def choices_at(schema: Mapping[str, Any]) -> dict[str, str]:
     """The choices of a value, where they are words; null is left to the types."""
-    listed = schema.get("enum")
-    choices = [one for one in listed if one is not None] if isinstance(listed, list) else []
+    choices = _listed(schema)
     return {one: one for one in choices} if all(isinstance(c, str) for c in choices) else {}
+
+
+def _listed(schema: Mapping[str, Any]) -> list[Any]:
+    listed = schema.get("enum")
+    return [one for one in listed if one is not None] if isinstance(listed, list) else []
+
+
+def _numbers_at(schema: Mapping[str, Any]) -> dict[str, str]:
+    """The choices of a value, where they are numbers, as they are written."""
+    choices = _listed(schema)
+    numbers = all(isinstance(c, int | float) and not isinstance(c, bool) for c in choices)
+    return {as_said(one): as_said(one) for one in choices} if numbers else {}
 
 
 FLAG = {"true": "true", "false": "false"}
@@ -231,8 +244,12 @@ FLAG = {"true": "true", "false": "false"}
 def words_of(
     old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The words of a value on both sides: its choices, or those of a boolean beside choices."""
+    """The words of a value on both sides: its choices, or those of a boolean beside choices.
+
+    Choices that are numbers have words beside choices that are not.
+    """
     was, now = choices_at(old), choices_at(new)
+    was, now = was or (_numbers_at(old) if now else {}), now or (_numbers_at(new) if was else {})
     was = was or (dict(FLAG) if now and kinds_of(old) - {"null"} == {"boolean"} else {})
     now = now or (dict(FLAG) if was and kinds_of(new) - {"null"} == {"boolean"} else {})
     return was, now
@@ -291,6 +308,7 @@ class Restated:
         fixed: by the path of an old member that nobody can say any more, what it gets.
         given: by the path of a new member, what users state for it.
         reads: whether the old tool says that it reads: what it does not know is left out then.
+        units: by the path of an old value, how it is converted into the new one.
     """
 
     before: Source
@@ -302,6 +320,7 @@ class Restated:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
     reads: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def inward(self, value: Any) -> Any:
         """A value of the new argument as the old one takes it."""
@@ -336,6 +355,9 @@ class _Walk:
     ) -> Any:
         """A value; `path` is its own by the old names, `there` by the new ones."""
         old, new = self.before.whole(old), self.after.whole(new)
+        if how := self.how.units.get(path, ""):
+            value = converted(value, reversed_way(how) if self.inward else how)
+            return next(fitted(value, old if self.inward else new), value)
         if isinstance(value, dict):
             return self._object(value, old, new, path, there)
         if isinstance(value, list):
@@ -348,9 +370,9 @@ class _Walk:
 
     def _word(self, value: Any, path: str) -> Any:
         words = self.how.words.get(path, {})
-        word = ("false", "true")[value] if isinstance(value, bool) else value
-        if not isinstance(word, str) or not words:
+        if not words or not isinstance(value, str | bool | int | float):
             return value
+        word = as_said(value) if not isinstance(value, bool) else ("false", "true")[value]
         if not self.inward:
             return words.get(word, value)
         return next((old for old, new in words.items() if new == word), value)

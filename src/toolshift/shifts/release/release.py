@@ -31,12 +31,14 @@ from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
+from toolshift.interop.opened import folded_call, opened_call, opened_tool
 from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, routes
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.match import words
+from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.nested import Unsayable
 from toolshift.shifts.release.paging import Page, WrongPage, cut, gathered
 from toolshift.shifts.release.required import (
@@ -48,6 +50,7 @@ from toolshift.shifts.release.required import (
     own_values,
     to_state,
 )
+from toolshift.shifts.release.resolve import pairs_of
 from toolshift.shifts.release.results import Unfit
 from toolshift.shifts.release.told import lost_values, with_answers
 from toolshift.shifts.rewiring import Program, Rewired
@@ -65,14 +68,19 @@ class Release:
     answers: Answers
 
     @cached_property
-    def before(self) -> Toolbox:
-        """The old tools."""
-        return self.old.toolbox()
+    def _boxes(self) -> tuple[Toolbox, Toolbox]:
+        boxes = self.old.toolbox(), self.new.toolbox()
+        return opened_sides(self.answers.params, pairs_of(self.answers, *boxes), boxes)
 
-    @cached_property
+    @property
+    def before(self) -> Toolbox:
+        """The old tools, with the objects laid open out of which arguments have moved."""
+        return self._boxes[0]
+
+    @property
     def after(self) -> Toolbox:
-        """The new tools."""
-        return self.new.toolbox()
+        """The new tools, with the objects laid open into which arguments have moved."""
+        return self._boxes[1]
 
     @cached_property
     def routes(self) -> dict[str, tuple[Route, ...]]:
@@ -186,7 +194,7 @@ def _fit(release: Release, shown: Iterable[Tool]) -> None:
             near = get_close_matches(name, sorted(tools), n=2, cutoff=0.5)
             faults.append(f"it has no {name}" + (f" (nearest: {', '.join(near)})" if near else ""))
             continue
-        wrong = _differs(source.tool.params, tools[name].params)
+        wrong = _differs(source.as_it_came.tool.params, tools[name].params)
         if wrong:
             faults.append(f"{name} {wrong}")
     if faults:
@@ -204,10 +212,12 @@ def _settled(release: Release, task: Task) -> None:
         for name, arguments in step.true:
             if answers.renamed.get(name) == UNDECIDED:
                 raise NotApplicable(f"what has become of {name} is open: [renamed] {name} = ...")
-            needed = {p.name for p in release.before.sources[name].tool.params if p.required}
+            source = release.before.sources[name]
+            passed = opened_call(arguments, source.opened)
+            needed = {p.name for p in source.tool.params if p.required}
             for path, new in answers.params.get(name, {}).items():
                 top = path.partition(".")[0].partition("[")[0]
-                if new == UNDECIDED and top in {*arguments, *needed}:
+                if new == UNDECIDED and {top, path} & {*passed, *needed}:
                     raise NotApplicable(
                         f"what has become of {path} of {name} is open: [params.{name}] {path} = ..."
                     )
@@ -303,12 +313,12 @@ def _tool(
     """A new tool as it is shown: its own words, the facts of the old ones."""
     source = release.after.sources[name]
     routes = release.routes[name]
-    own = source.tool.with_(origin=())
+    own = source.as_it_came.tool.with_(origin=())
     if routes:
         behind = [olds[route.old] for route in routes]
         facts: dict[str, str] = {}
         for route, old in zip(routes, behind, strict=True):
-            known = {p.name: p.fact for p in old.params}
+            known = {p.name: p.fact for p in _opened(release, old).params}
             facts |= {new: known[mine] for mine, new in route.params.items() if new not in facts}
         own = own.with_(
             params=tuple(replace(p, fact=facts.get(p.name, p.fact)) for p in own.params),
@@ -319,19 +329,26 @@ def _tool(
             authority=behind[0].authority,
         )
     known = {p.fact: p.name for p in own.params}
+    whole = opened_tool(own, source.opened)
+    facts = {p.name: p.fact for p in whole.params}
     stands = {
-        route.old: _stand_in(release, route, olds[route.old], known)
+        route.old: _stand_in(release, route, olds[route.old], facts)
         for route in reversed(routes)  # of two values for one old tool the first
     }
     told = {**release.answers.given.get(name, {})}
     told |= {param: value for (tool, param), value in stated.items() if tool == name}
-    said = {p.fact: told[p.name] for p in own.params if p.name in told}
-    return Documented.of(replace(source, tool=own, known=known), stands, said)
+    said = {p.fact: told[p.name] for p in whole.params if p.name in told}
+    shown = replace(source.as_it_came, tool=own, known=known, opened=source.opened)
+    return Documented.of(shown, stands, said)
 
 
-def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str]) -> StandIn:
-    """How a new tool is called in the place of an old one."""
-    facts = {name: fact for fact, name in known.items()}
+def _opened(release: Release, old: Tool) -> Tool:
+    return opened_tool(old, release.before.sources[old.name].opened)
+
+
+def _stand_in(release: Release, route: Route, old: Tool, facts: Mapping[str, str]) -> StandIn:
+    """How a new tool is called in the place of an old one; `facts` are those of its parameters."""
+    old = _opened(release, old)
     mine = {p.name: p.fact for p in old.params}
     split = release.answers.split.get(route.old)
     return StandIn(
@@ -348,6 +365,7 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
             for param in old.params
             if param.name in route.usual and (default := param.schema.get("default")) is not None
         },
+        opened=release.before.sources[route.old].opened,
     )
 
 
@@ -374,9 +392,11 @@ class Carried:
         if release.unchanged(name):
             old_arguments = _told_back(release, release.routes[name][0], arguments)
             return release.surface.outward(below(name, old_arguments), name)
-        wrong = _wrong(release.after.sources[name], arguments)
+        source = release.after.sources[name]
+        wrong = _wrong(source.as_it_came, arguments)
         if wrong:
             return error("invalid_arguments", f"{name}: {wrong}")
+        arguments = opened_call(arguments, source.opened)
         if name in release.finders:
             return Result(True, _found(release, name, arguments))
         arguments = {
@@ -502,7 +522,8 @@ def _called(
         arguments = {k: v for k, v in arguments.items() if k not in left_out - needed}
 
     def call(more: Mapping[str, Any]) -> Result:
-        return release.surface.outward(below(route.old, {**arguments, **more}), route.old)
+        said = folded_call({**arguments, **more}, release.before.sources[route.old].opened)
+        return release.surface.outward(below(route.old, said), route.old)
 
     result = call({})
     if not result.ok or pages is None or pages.before is None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from toolshift.core.ask import Ask, as_said, is_said
 from toolshift.core.step import Step
+from toolshift.interop.opened import opened_call
 from toolshift.interop.schema import usual
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.release.mapped_tools import Route
@@ -164,7 +165,8 @@ def to_state(release: Mapped, task: Task) -> list[str]:
             )
             stated = any(is_said(as_said(value), ask.text) for ask in task.asks)
             if not (passed or stated or _bare(param) in slots or (new, param) in own):
-                own_names = {p.name for p in release.after.sources[new].tool.params}
+                shown = release.after.sources[new].as_it_came.tool
+                own_names = {p.name for p in shown.params}
                 name = param if param in own_names else _last_of(param)
                 sentences.append(f"Use {as_said(value)} as {name}.")
     return list(dict.fromkeys(sentences))
@@ -178,7 +180,9 @@ def _last_of(path: str) -> str:
 def _carried(release: Mapped, task: Task) -> Iterator[tuple[str, Route, dict[str, Any]]]:
     """For each call of a task, the new tools that carry it, how, and its arguments."""
     for step in task.calls:
-        for old, arguments in step.true:
+        for old, given in step.true:
+            source = release.before.sources.get(old)
+            arguments = opened_call(given, source.opened) if source is not None else given
             for new, routes in release.routes.items():
                 for route in routes:
                     fits = all(arguments.get(k, v) == v for k, v in route.fixed.items())

@@ -11,13 +11,16 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.names import unknown
 from toolshift.core.tool import Param, Tool
+from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
+from toolshift.shifts.release.conversions import conversion_between, conversions
 from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import (
     EVERY,
     UNDECIDED,
     Answers,
+    WrongEntry,
     WrongMapping,
     as_key,
     decided,
@@ -32,6 +35,12 @@ from toolshift.shifts.release.match import (
     weights_of,
 )
 from toolshift.shifts.release.merge import proposed_merges, proposed_splits, proposed_successors
+from toolshift.shifts.release.moved import (
+    opened_sides,
+    proposed_moves,
+    shown_paths,
+    without_lead,
+)
 from toolshift.shifts.release.nested import FLAG, Meeting, form_of, nodes_in, words_of
 
 Path = tuple[str, ...]
@@ -60,6 +69,8 @@ class Question:
         """What to say beside the entry."""
         if self.path[0] in OF_VALUES:
             return OF_VALUES[self.path[0]] + (f" perhaps {self.guess}" if self.guess else "")
+        if not self.guess and len(self.choices) == 1:
+            return f'{self.choices[0]}, or "" where it is gone'
         if not self.guess:
             return f"one of {', '.join(self.choices[:20])}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
@@ -71,11 +82,17 @@ def in_words(question: Question) -> str:
     if table in OF_VALUES:
         keys = ".".join(as_key(key) for key in question.path[:-1])
         return f"{OF_VALUES[table]} [{keys}] {as_key(rest[-1])} = ..."
+    if not question.guess and len(question.choices) == 1:
+        return f"is {rest[-1]} {question.choices[0]} now, or gone?"
     if not question.guess:
         return f"which of {', '.join(question.choices[:20])} is {rest[-1]} now?"
+    if table in OF_UNITS:
+        return f"are values of {rest[-1]} converted, {question.guess}?"
     return f"has {'.'.join(rest) or tool} become {question.guess}?"
 
 
+OF_UNITS = ("units", "param_units")
+"""Tables of conversions."""
 OF_VALUES: Mapping[str, str] = {
     "given": "what do users say for it?",
     "returned": "what stands there in a result?",
@@ -148,9 +165,12 @@ class _Draft:
         given: Mapping[str, str],
         alike: Callable[[Any, Any], float],
     ) -> dict[str, str]:
-        """What became of the words of a value; of a boolean beside choices, each is asked."""
+        """What became of the words of a value; of a boolean beside choices, each is asked.
+
+        So is each word that is gone and like none, as long as a word has come that is like none.
+        """
         if (was == FLAG) == (now == FLAG):
-            return self.match(path, was, now, given, alike)
+            return self._with_unlike(path, was, now, self.match(path, was, now, given, alike))
         found = {old: new for old, new in given.items() if new != UNDECIDED}
         for word in was:
             plain = next((one for one in now if _means_the_same(word, one)), "")
@@ -159,6 +179,18 @@ class _Draft:
             elif word not in found:
                 asked = self.guessed if self.accept else self.questions
                 asked.append(Question((*path, word), "", 0.0, tuple(now)))
+        return found
+
+    def _with_unlike(
+        self, path: Path, was: Iterable[str], now: Iterable[str], found: dict[str, str]
+    ) -> dict[str, str]:
+        """The words that were found; those that no likeness tells are asked, without a guess."""
+        mine, theirs = set(was), set(now)
+        free = sorted(theirs - {*found.values(), *(mine - found.keys())})
+        gone = sorted(mine - theirs - found.keys())
+        asked = self.guessed if self.accept else self.questions
+        for word in gone[: len(free)]:
+            asked.append(Question((*path, word), "", 0.0, tuple(free)))
         return found
 
     def ask(self, path: Path, guess: str, likeness: float, choices: tuple[str, ...]) -> str:
@@ -208,9 +240,12 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         clash=clashing,
     )
     partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
+    given = _with_moves(given, before, after, partners)
+    before, after = opened_sides(given.params, partners, (before, after))
     given = _of_each(given, before, after, partners)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
+    param_units: dict[str, dict[str, str]] = {}
     results: Tables = ({}, {}, {})
     known: Known = {}
     inside = {old for m in given.merged.values() if m.arguments for old in m.tools.values()}
@@ -219,6 +254,9 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
             params[one] = dict(given.params.get(one, {}))
             continue
         _settle_pair(draft, given, before, after, one, other, (params, values))
+        told = given.param_units.get(one, {})
+        sources = before.sources[one], after.sources[other]
+        _settle_units(draft, told, *sources, params[one], param_units.setdefault(one, {}))
     for one, other in partners:
         if given.beside.get(other) == one:
             continue  # its results are told by what the tool that is still there returns
@@ -239,6 +277,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         params={k: v for k, v in params.items() if v},
         defaults=given.defaults,
         values={k: v for k, v in values.items() if v},
+        param_units={k: v for k, v in param_units.items() if v},
         fields={k: v for k, v in fields.items() if v},
         result_values={k: v for k, v in result_values.items() if v},
         units={k: v for k, v in units.items() if v},
@@ -250,6 +289,32 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         given=given.given,
     )
     return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
+
+
+def _with_moves(
+    given: Answers, before: Toolbox, after: Toolbox, partners: Iterable[tuple[str, str]]
+) -> Answers:
+    """The answers with the arguments that moved into an object, or out of one."""
+    inside = {old for one in given.merged.values() if one.arguments for old in one.tools.values()}
+    params = {tool: dict(table) for tool, table in given.params.items()}
+    for old, new in partners:
+        if old not in inside:
+            _check_paths(given, before.sources[old], after.sources[new])
+            known = params.get(old, {})
+            moves = proposed_moves(before.sources[old], after.sources[new], known)
+            if moves:
+                params[old] = {**known, **moves}
+    return msgspec.structs.replace(given, params=params)
+
+
+def _check_paths(given: Answers, source: Source, target: Source) -> None:
+    """Checks that what a parameter is said to be inside of an object now is there."""
+    known = shown_paths(target)
+    tops = {param.name for param in target.as_it_came.tool.params}
+    for name, new in given.params.get(source.tool.name, {}).items():
+        if "." in new and new.partition(".")[0] in tops and new not in known:
+            of = f"parameter of {target.tool.name}"
+            raise WrongMapping(f"{name}: {unknown(of, new, known)}")
 
 
 def _of_each(
@@ -340,6 +405,34 @@ def _settle_pair(
     _settle_inside(draft, given, before.sources[old], after.sources[new], params, values)
 
 
+def _settle_units(
+    draft: _Draft,
+    given: Mapping[str, str],
+    source: Source,
+    target: Source,
+    params: Mapping[str, str],
+    table: dict[str, str],
+) -> None:
+    """Settles the units and formats in which the values of parameters are said."""
+    old = source.tool.name
+    news = {param.name: param for param in target.tool.params}
+    table |= given
+    for param in source.tool.params:
+        now = news.get(params.get(param.name, param.name))
+        how = conversion_between(_value(param), _value(now)) if now is not None else ""
+        if param.name in given and given[param.name] not in ("", UNDECIDED, *conversions()):
+            spot = ("param_units", old, param.name)
+            raise WrongEntry(spot, unknown("conversion", given[param.name], [*conversions()]))
+        if how and param.name not in table:
+            path = ("param_units", old, param.name)
+            table[param.name] = draft.ask(path, how, 0.6, (how,))
+
+
+def _value(param: Param) -> tuple[str, Mapping[str, Any], frozenset[str]]:
+    bare = without_lead(param)
+    return bare.name, bare.schema, kinds_of(bare.schema) - {"null"}
+
+
 def _settle_inside(
     draft: _Draft,
     given: Answers,
@@ -395,7 +488,8 @@ def _flags_too(gone: Iterable[Param], come: Iterable[Param]) -> Callable[[Param,
     lone = pairs if len(pairs) == 1 else []
 
     def alike(one: Param, other: Param) -> float:
-        return max(alike_params(one, other), POSSIBLE if (one, other) in lone else 0.0)
+        likeness = alike_params(without_lead(one), without_lead(other))
+        return max(likeness, POSSIBLE if (one, other) in lone else 0.0)
 
     return alike
 
@@ -408,7 +502,7 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
     of_all = {EVERY} & {*given.params, *given.given, *given.defaults}
     olds = {*given.params, *given.defaults, *given.values, *given.split} - of_all
-    olds |= {*given.fields, *given.result_values, *given.units}
+    olds |= {*given.fields, *given.result_values, *given.units, *given.param_units}
     olds |= {*given.renamed, *given.removed, *merged, *given.beside.values()}
     news = {*later, *given.added, *given.merged, *given.beside, *split, *finders}
     news |= {*given.given, *given.returned, *given.pages} - of_all
@@ -428,7 +522,8 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
     needed += [(new, name) for new, table in given.given.items() for name in table]
     _check_inside(needed, after)
-    _check_inside([(old, name) for old, table in given.params.items() for name in table], before)
+    for tables in (given.params, given.param_units):
+        _check_inside([(old, name) for old, table in tables.items() for name in table], before)
 
 
 def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:

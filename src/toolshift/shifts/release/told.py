@@ -11,7 +11,7 @@ from toolshift.core.ask import Ask, as_said
 from toolshift.core.scene import Scene
 from toolshift.interop.tools import Toolbox
 from toolshift.reading.answers.by_words import as_answer
-from toolshift.shifts.release.conversions import converted
+from toolshift.shifts.release.conversions import ARROW, converted, units_in
 from toolshift.shifts.release.mapped_tools import Route
 from toolshift.shifts.release.results import values_at
 from toolshift.worlds.own.reference_solution import ScriptedSolution
@@ -63,9 +63,12 @@ def with_answers(release: Mapped, scene: Scene, asks: tuple[Ask, ...]) -> tuple[
     if last is None or not last.pattern or not told:
         return changed
     wanted = (last.pattern,) if isinstance(last.pattern, str) else last.pattern
-    table = _new_words(release, scene, wanted, last.kind)
+    table, ways = _new_words(release, scene, wanted, last.kind)
     if not table:
         return changed
+    request = " ".join(ask.text for ask in asks)
+    stays = {one for one in table if any(_is_asked_so(how, request) for how in ways.get(one, ()))}
+    table = {one: new for one, new in table.items() if one not in stays}
     said = tuple(table.get(one, one) for one in wanted)
     pattern = said[0] if isinstance(last.pattern, str) else said
     expected = last.expected
@@ -74,12 +77,26 @@ def with_answers(release: Mapped, scene: Scene, asks: tuple[Ask, ...]) -> tuple[
     solve = last.solve
     if isinstance(solve, ScriptedSolution):
         check = replace(solve.given.check, answer=pattern)
+        if stays:  # no result says it so: whoever solves the task converts it
+            example = check.example or expected or " ".join(said)
+            check = replace(check, example=example)
         solve = replace(solve, given=replace(solve.given, check=check))
     return (*asks[:-1], replace(last, pattern=pattern, expected=expected, solve=solve))
 
 
-def _new_words(release: Mapped, scene: Scene, wanted: tuple[str, ...], kind: str) -> dict[str, str]:
-    """For what an answer has to say, how results say it now, where they say it otherwise."""
+def _is_asked_so(how: str, request: str) -> bool:
+    """Whether a value is answered as before though results convert it: the request names the unit
+    of today, or a day is all that was told."""
+    was, _, now = how.partition(ARROW)
+    return was in units_in("", request).values() or (was, now) == ("date", "date-time")
+
+
+def _new_words(
+    release: Mapped, scene: Scene, wanted: tuple[str, ...], kind: str
+) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """For what an answer has to say, how results say it now, where they say it otherwise; and by
+    which conversions."""
+    ways: dict[str, set[str]] = {}
     changed: dict[str, set[str]] = {}
     kept: set[str] = set()
     for _, route, whole in _results(release, scene):
@@ -96,12 +113,14 @@ def _new_words(release: Mapped, scene: Scene, wanted: tuple[str, ...], kind: str
                     if value_says(as_answer(value), item, kind):
                         same = as_answer(new) == as_answer(value)
                         kept |= {item} if same else set()
+                        ways.setdefault(item, set()).update([how] if how and not same else [])
                         changed.setdefault(item, set()).update(() if same else [as_answer(new)])
-    return {
+    table = {
         item: next(iter(news))
         for item, news in changed.items()
         if len(news) == 1 and item not in kept
     }
+    return table, ways
 
 
 def lost_values(release: Mapped, scene: Scene) -> list[str]:

@@ -403,6 +403,14 @@ class _Reader:
                 raise self.wrong(spot, f"{item!r} is no {kind.replace('_', ' ')}")
         return told if isinstance(given, list) else told[0]
 
+    def _named(self, names: list[str], place: Place, calls: tuple[Call, ...]) -> tuple[int, ...]:
+        """The expected calls of the tools that a list names."""
+        known = list(dict.fromkeys(call.name for call in calls))
+        for number, name in enumerate(names):
+            if name not in known:
+                raise self.wrong((*place, number), unknown("expected call", name, known))
+        return tuple(n for n, call in enumerate(calls) if call.name in names)
+
     def _wanted(
         self, listed: Any, place: Place, calls: tuple[Call, ...], turns: int
     ) -> tuple[int, ...]:
@@ -410,6 +418,8 @@ class _Reader:
             return tuple(range(len(calls)))
         if not calls:
             return tuple(range(len(self._calls(listed, place, turns))))
+        if isinstance(listed, list) and listed and all(isinstance(one, str) for one in listed):
+            return self._named(listed, place, calls)
         found: list[int] = []
         for number, call in enumerate(self._calls(listed, place, turns, len(calls))):
             left = (n for n, own in enumerate(calls) if n not in found and own == call)

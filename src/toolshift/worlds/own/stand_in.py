@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolshift.core.ask import as_said
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
+from toolshift.interop.opened import folded_call, leads_to, opened_tool
 from toolshift.interop.schema import fitted, needed_with, takes_null, usual
 from toolshift.interop.tools import Documented, StandIn
 
@@ -53,9 +55,14 @@ def _stand_in(tool: Tool, true: Tool) -> StandIn | None:
 def takes(shown: tuple[Tool, ...], true: Tool, fact: str) -> bool:
     """Whether a shown tool takes what a parameter of a true one took."""
     stands = [stand for tool in shown if (stand := _stand_in(tool, true)) is not None]
-    return any(fact in stand.takes for stand in stands) or any(
+    return any(fact in taken_facts(stand) for stand in stands) or any(
         param.fact == fact for tool in shown for param in tool.params
     )
+
+
+def taken_facts(stand: StandIn) -> set[str]:
+    """The facts that a stand-in takes, with those of the objects whose members it takes."""
+    return {*stand.takes, *(above for fact in stand.takes for above in leads_to(fact))}
 
 
 def _is_for(tool: Tool, true: Tool, env: Known) -> bool:
@@ -145,7 +152,54 @@ def _arguments(
     solver: Solver, tool: Tool, true: Tool, env: Known, heard: ActResult
 ) -> dict[str, Any]:
     """What to call a shown tool with, in the types that it takes."""
+    leads = _leads(tool)
+    if leads:
+        return folded_call(_of_opened(solver, _opened(tool, true, leads), true, env, heard), leads)
+    return _of_opened(solver, tool, true, env, heard)
+
+
+def _leads(tool: Tool) -> tuple[str, ...]:
+    """The objects among the arguments of a shown tool that are laid open, by the names shown."""
+    source = tool.source if isinstance(tool, Documented) else None
+    if source is None or not source.opened:
+        return ()
+    names = {
+        source.known[param.fact]: param.name for param in tool.params if param.fact in source.known
+    }
+    tops = ((lead.partition("."), lead) for lead in source.opened)
+    return tuple(f"{names[top]}{dot}{rest}" for (top, dot, rest), _ in tops if top in names)
+
+
+def _opened(tool: Tool, true: Tool, leads: tuple[str, ...]) -> Tool:
+    """A shown tool with its objects laid open; what stands for an old parameter has its fact."""
     stand = _stand_in(tool, true)
+    facts = {shown: fact for fact, shown in stand.takes.items()} if stand is not None else {}
+    whole = opened_tool(tool, leads)
+    return whole.with_(
+        params=tuple(replace(p, fact=facts.get(p.fact, p.fact)) for p in whole.params)
+    )
+
+
+def _with_members(env: Known, true: Tool, leads: tuple[str, ...]) -> Known:
+    """What is known, with the members of the objects that a true call passes."""
+    for lead in sorted(leads, key=lambda one: one.count(".")):
+        top, _, rest = lead.partition(".")
+        own = next((param.fact for param in true.params if param.name == top), "")
+        fact = f"{own}.{rest}" if rest else own
+        value = env.find(fact)
+        if isinstance(value, Mapping):
+            env = env.about(**{f"{fact}.{name}": each for name, each in value.items()})
+    return env
+
+
+def _of_opened(
+    solver: Solver, tool: Tool, true: Tool, env: Known, heard: ActResult
+) -> dict[str, Any]:
+    """The same, with the objects laid open that an argument has moved into or out of."""
+    stand = _stand_in(tool, true)
+    if stand is not None and stand.opened:
+        env = _with_members(env, true, stand.opened)
+        true = opened_tool(true, stand.opened)
     needed = _needed(tool, true, env)
     env = _with_new(solver, tool, env, heard, needed)
     nulls = _left_out(solver, tool, env)

@@ -1,0 +1,116 @@
+"""Arguments that come in another unit or format: asked, and then converted both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolshift.drift.release import Settling, read_release
+from toolshift.shifts.release.conversions import conversions, converted, reversed_way
+from toolshift.shifts.release.inputs import side_of
+from toolshift.shifts.release.mapping import Answers, WrongMapping
+
+NUMBER, COUNT = {"type": "number"}, {"type": "integer"}
+TEXT: dict[str, Any] = {"type": "string"}
+CASES: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]], str, Any, Any]] = {
+    "by the description": (
+        ("duration", {**NUMBER, "description": "How long, in hours."}),
+        ("duration", {**NUMBER, "description": "How long, in minutes."}),
+        "h -> min",
+        1.5,
+        90,
+    ),
+    "by the name": (("timeout_s", NUMBER), ("timeout_ms", COUNT), "s -> ms", 1.5, 1500),
+    "another name and text": (
+        ("hours", {**NUMBER, "description": "Hours of standstill."}),
+        ("minutes", {**COUNT, "description": "Minutes of standstill."}),
+        "h -> min",
+        0.5,
+        30,
+    ),
+    "cents": (
+        ("amount", {**NUMBER, "description": "The amount in euros."}),
+        ("amount", {**COUNT, "description": "The amount in cents."}),
+        "units -> cents",
+        12.5,
+        1250,
+    ),
+    "a text with commas": (
+        ("tags", {**TEXT, "description": "Tags, separated by commas."}),
+        ("tags", {"type": "array", "items": TEXT, "description": "Tags."}),
+        "commas -> list",
+        "a,b",
+        ["a", "b"],
+    ),
+    "a list": (
+        ("tags", {"type": "array", "items": TEXT}),
+        ("tags", {**TEXT, "description": "Comma-separated."}),
+        "list -> commas",
+        ["a", "b"],
+        "a,b",
+    ),
+    "a date": (
+        ("day", {**TEXT, "format": "date"}),
+        ("day", {**TEXT, "format": "date-time"}),
+        "date -> date-time",
+        "2026-03-09",
+        "2026-03-09T00:00:00Z",
+    ),
+}
+
+
+def tool(*params: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    inputs = {
+        "type": "object",
+        "properties": dict(params),
+        "required": [name for name, _ in params],
+    }
+    return {"name": "log_downtime", "description": "Log it.", "inputSchema": inputs}
+
+
+def read(old: Any, new: Any, answers: Answers | None = None) -> Settling:
+    sides = [side_of("mcp", name, [tool(one)]) for name, one in (("old", old), ("new", new))]
+    return read_release(sides[0], sides[1], answers or Answers())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_unit_is_one_question_whose_answer_is_carried(case: str) -> None:
+    old, new, how, was, now = CASES[case]
+    settling = read(old, new)
+    (question,) = settling.open
+    assert question.path == ("param_units", "log_downtime", old[0])
+    assert question.guess == how
+    carriages = [row.carriage for row in settling.reading.rows if row.severity != "harmless"]
+    assert "asked" in carriages
+    settling = read(old, new, Answers(param_units={"log_downtime": {old[0]: how}}))
+    assert settling.open == ()
+    release = settling.shift.release()
+    (route,) = release.routes["log_downtime"]
+    assert route.inward({new[0]: now}, release.before.sources["log_downtime"]) == {old[0]: was}
+    assert route.restated[old[0]].outward(was) == now
+
+
+def test_no_conversion_is_an_answer_too() -> None:
+    old, new, *_ = CASES["by the description"]
+    settling = read(old, new, Answers(param_units={"log_downtime": {"duration": ""}}))
+    assert settling.open == ()
+    (route,) = settling.shift.release().routes["log_downtime"]
+    before = settling.shift.release().before.sources["log_downtime"]
+    assert route.inward({"duration": 2}, before) == {"duration": 2}
+
+
+def test_a_conversion_that_there_is_not_is_refused() -> None:
+    old, new, *_ = CASES["by the name"]
+    with pytest.raises(WrongMapping, match="h -> min"):
+        read(old, new, Answers(param_units={"log_downtime": {"timeout_s": "hours -> minutes"}}))
+
+
+@given(st.sampled_from([*conversions()]), st.integers(-(10**6), 10**6))
+@settings(max_examples=60, deadline=None)
+def test_a_conversion_back_gives_the_value_again(how: str, number: int) -> None:
+    if any(word in how for word in ("unix", "date", "list")):
+        return
+    assert converted(converted(number, how), reversed_way(how)) == pytest.approx(number)
