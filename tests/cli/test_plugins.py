@@ -163,3 +163,14 @@ def test_a_plugin_behind_the_command_is_answered_with_its_place() -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--plugin stands before the command: toolshift --plugin FILE.py" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("check", "bare"), ("show", "poi/listing", "--shift", "bare")])
+def test_a_function_that_is_no_shift_yet_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "plain_one.py").write_text("\n\ndef bare(scene, rng, severity):\n    return None\n")
+    code, _, err = toolshift(tmp_path, "--plugin", "plain_one.py", *words)
+    assert code == 2
+    assert err == (
+        "Error: plugin plain_one.py: bare is a function (plain_one.py, line 3) and no shift: put "
+        "@shift(tier=..., dimension=...) over it\n"
+    )

@@ -8,11 +8,12 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 
 from toolshift.core.command_line import PLUGINS
-from toolshift.core.errors import UsageError, ended, place_of, placed
+from toolshift.core.errors import UsageError, defined_at, ended, place_of, placed
 from toolshift.core.world import World
 
 
@@ -42,6 +43,16 @@ def worlds_in(module: ModuleType) -> list[World]:
         if own and not any(type(world) is value for world in mine):
             mine.append(value())
     return list(dict.fromkeys(mine))
+
+
+def undecorated(name: str) -> str:
+    """What makes a function of a plugin that has this name a shift; "" where there is none."""
+    for plugin in named():
+        function = vars(load(plugin)).get(name)
+        if isfunction(function):
+            place = placed(f"plugin {plugin}: {name} is a function", defined_at(function))
+            return f"{place} and no shift: put @shift(tier=..., dimension=...) over it"
+    return ""
 
 
 def load(plugin: str) -> ModuleType:

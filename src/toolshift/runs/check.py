@@ -21,6 +21,7 @@ from toolshift.core.errors import ShiftFault, UsageError, defined_at, described,
 from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
 from toolshift.core.names import MAX_NAME, unknown
+from toolshift.core.plugins import undecorated
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
 from toolshift.core.step import Step
@@ -602,7 +603,8 @@ def subject_of(name: str) -> World | Shift:
             raise UsageError(
                 f"plugin {name!r}: a module and the world or shift in it are written as {written}"
             )
-        raise UsageError(unknown("world or shift", name, [*world_names(), *shifts()]))
+        known = [*world_names(), *shifts()]
+        raise UsageError(undecorated(name) or unknown("world or shift", name, known))
     target = import_attribute(module, attribute, "plugin")
     if isinstance(target, World) or (isinstance(target, type) and issubclass(target, World)):
         return as_world(target, f"world {name}")

@@ -18,7 +18,7 @@ from toolshift.core.errors import (
     placed,
 )
 from toolshift.core.layer import Layer
-from toolshift.core.plugins import load_all
+from toolshift.core.plugins import load_all, undecorated
 from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import (
@@ -152,7 +152,12 @@ def find_shift(name: str) -> Shift:
         return facts.known[name]
     base, version = split_version(name)
     if not version or name in SHIFTS.names():
-        return SHIFTS.find(name)
+        try:
+            return SHIFTS.find(name)
+        except UsageError:
+            if advice := undecorated(name):
+                raise UsageError(advice) from None
+            raise
     today = SHIFTS.find(base)
     if today.version != version:
         kept = [split_version(known)[1] for known in SHIFTS.names() if known.startswith(f"{base}@")]
