@@ -361,3 +361,26 @@ def test_choices_that_are_like_none_are_asked_as_long_as_one_has_come_that_is(
     assert [one for one in later.open if one.path[0] == "values"] == []
     kinds = rows(later)
     assert gone > come or kinds["choice_replaced"] == {"carried"}
+
+
+@pytest.mark.parametrize("answer", ["weight_kg", ""])
+def test_a_value_of_a_record_that_several_tools_return_is_asked_once(answer: str) -> None:
+    def both(key: str) -> list[dict[str, Any]]:
+        record = {"type": "object", "properties": {"id": TEXT, key: {"type": "number"}}}
+        some = {"type": "object", "properties": {"result": {"type": "array", "items": record}}}
+        return [tool("get", "id", results=record), tool("list", "shelf", results=some)]
+
+    settling = read(both("weight_g"), both("weight_kg"))
+    assert asked(settling) == ["fields.get.weight_g", "units.get.weight_g"]
+    assert rows(settling)["output_schema_changed"] == {"asked"}
+    assert "list" not in settling.draft.fields
+    answers = Answers(fields={"get": {"weight_g": answer}}, units={"get": {"weight_g": "g -> kg"}})
+    if answer:
+        settling = read(both("weight_g"), both("weight_kg"), answers)
+        assert settling.open == ()
+        assert settling.shift.mapping.fields["list"] == {"result.weight_g": "result.weight_kg"}
+        assert settling.shift.mapping.units["list"] == {"result.weight_g": "g -> kg"}
+    else:
+        settling = read(both("weight_g"), both("weight_kg"), Answers(fields=answers.fields))
+        assert [one.path[0] for one in settling.open if one.path[0] == "fields"] == []
+        assert settling.shift.mapping.fields["list"] == {"result.weight_g": ""}

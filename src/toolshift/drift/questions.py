@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -181,8 +182,8 @@ def _together(found: Iterable[Question], release: Release) -> Iterator[Question]
 
 def _with_tools(question: Question) -> Question:
     path = question.path
-    tools = question.tools or (path[1],)
-    return Question(path, question.guess, question.likeness, question.choices, tools)
+    tools = question.tools or tuple(dict.fromkeys((path[1], *(one[1] for one in question.also))))
+    return replace(question, tools=tools)
 
 
 ALIKE, FEW = 2, 3
@@ -238,7 +239,7 @@ def _draft(answers: Answers, questions: Iterable[Question]) -> Answers:
     for one in questions:
         if one.path[1] == EVERY:
             answers = _without(answers, one)
-        answers = answered(answers, one, UNDECIDED)
+        answers = answered(_without_also(answers, one), one, UNDECIDED)
         if one.path[0] == "renamed":
             answers = msgspec.structs.replace(
                 answers,
@@ -257,6 +258,17 @@ def _without(answers: Answers, one: Question) -> Answers:
         if not table.get(tool, {1: 1}):
             del table[tool]
     return msgspec.convert(raw, Answers)
+
+
+def _without_also(answers: Answers, one: Question) -> Answers:
+    """The answers without the entries that have the answer of a question."""
+    raw = msgspec.to_builtins(answers)
+    for table, tool, key in one.also:
+        of_tool = raw.get(table, {}).get(tool, {})
+        of_tool.pop(key, None)
+        if not of_tool:
+            raw.get(table, {}).pop(tool, None)
+    return msgspec.convert(raw, Answers) if one.also else answers
 
 
 def is_of_value(question: Question) -> bool:

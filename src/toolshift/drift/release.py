@@ -324,7 +324,7 @@ class _Judge:
         own = [
             q
             for q in (*self.asked.first, *self.asked.rest)
-            if (q.path[0] in OF_RESULTS and q.path[1] == change.old)
+            if (q.path[0] in OF_RESULTS and change.old in (q.path[1], *q.tools))
             or (q.path[0] in ("returned", "pages") and q.path[1] == change.new)
         ]
         if not own:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.scene import Applied, Scene
+from toolshift.core.tool import Result
 from toolshift.data.augment import Recipe
 from toolshift.data.files import Job, augment_file
 from toolshift.drift.release import Settling, read_release
@@ -20,6 +21,9 @@ from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
 from toolshift.interop.opened import folded_call, leads_to, opened_call
+from toolshift.interop.tools import from_mcp
+from toolshift.shifts.live import Live, live_scene
+from toolshift.shifts.live import shifted as live_shifted
 from toolshift.shifts.registry import compose, find_shift
 from toolshift.shifts.release.inputs import side_of
 from toolshift.shifts.release.mapping import Answers, WrongMapping
@@ -267,3 +271,24 @@ def test_ones_own_conversations_say_them_in_the_object(tmp_path: Path) -> None:
 def test_folding_is_the_reverse_of_laying_open(said: dict[str, int]) -> None:
     leads = tuple({lead: None for name in said for lead in leads_to(name)})
     assert opened_call(folded_call(said, leads), leads) == said
+
+
+@pytest.mark.parametrize("out", [False, True])
+def test_live_tools_are_told_the_arguments_of_today(out: bool, tmp_path: Path) -> None:
+    old, new = (boxed(), flat()) if out else (flat(), boxed())
+    (tmp_path / "monday.json").write_bytes(read(old, new).shift.encode())
+    toolbox = from_mcp([old])
+    stack = (Applied(find_shift(str(tmp_path / "monday.json")).name, 2),)
+    told: list[dict[str, Any]] = []
+
+    def carry(name: str, arguments: dict[str, Any]) -> Result:
+        told.append(arguments)
+        return Result(True, {"ticket": "T-1"})
+
+    live = Live(live_shifted(live_scene(toolbox), stack), toolbox, carry)
+    nested = {"ticket": SAID}
+    said, wanted = (SAID, nested) if out else (nested, SAID)
+    assert live.call("open_ticket", said).result.ok
+    assert told == [wanted]
+    (shown,) = live.tools()
+    assert {param.name for param in shown.params} == ({*TICKET} if out else {"ticket"})

@@ -10,7 +10,7 @@ otherwise alike (`open`, `OPEN`), else asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -63,22 +63,47 @@ class Draft(Protocol):
         """Asks for one entry; returns what stands there until it is answered."""
         ...
 
+    def add_to(self, first: tuple[str, ...], path: tuple[str, ...]) -> None:
+        """Says that the answer at a path is that of a question, where that is asked."""
+        ...
+
 
 Tables = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """The tables `fields`, `result_values` and `units`."""
 Known = dict[tuple[frozenset[str], frozenset[str]], dict[str, str]]
 """For two sets of choices, which became which: one answer for all places that have them."""
+Value = tuple[str, frozenset[str], frozenset[str]]
+"""A value of a record: its name, its types, and the names of all that is in the record."""
+
+
+@dataclass
+class Records:
+    """What is known of the values of records, which several tools may return.
+
+    Attributes:
+        names: for a value, its new name and the entry that says so.
+        units: for a value, how it is converted and the entry that says so.
+    """
+
+    names: dict[Value, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    units: dict[Value, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
 def settle_results(
-    draft: Draft, given: Answers, before: Source, after: Source, tables: Tables, known: Known
+    draft: Draft,
+    given: Answers,
+    before: Source,
+    after: Source,
+    tables: Tables,
+    known: Known,
+    records: Records,
 ) -> None:
     """Settles what became of the results of a tool that goes on."""
     fields, values, units = tables
     old = before.tool.name
-    fields[old] = dict(given.fields.get(old, {}))
+    fields[old] = {a: b for a, b in given.fields.get(old, {}).items() if b != UNDECIDED}
     values[old] = {path: dict(t) for path, t in given.result_values.get(old, {}).items()}
-    units[old] = dict(given.units.get(old, {}))
+    units[old] = {a: b for a, b in given.units.get(old, {}).items() if b != UNDECIDED}
     form = form_of(given, before, after)
     if not form.news or not form.olds:
         return
@@ -95,19 +120,68 @@ def settle_results(
         for part in (key, value, *SLOT.findall(key + value)) if fields[old][key] else ():
             gone.pop(part, None)
             come.pop(part, None)
+    for name, new, entry in [*_as_elsewhere(records, form, gone, come)]:
+        fields[old][name] = new
+        draft.add_to(entry, ("fields", old, name))
+        gone.pop(name)
+        come.pop(new, None)
     moved = draft.match(
         ("fields", old), gone, come, fields[old], _alike_places(form), possible=_LEAST
     )
     fields[old] |= moved
+    _note_names(records, form, old, fields[old])
     form = _with(form, {**likely, **fields[old]})
     for path, place in form.olds.items():
         target = form.news.get(form.moved(path))
         if target is None or not place.is_leaf:
             continue
         _settle_choices(draft, ("result_values", old, path), place, target, values[old], known)
-        how = _conversion(place, target)
-        if how and path not in units[old]:
-            units[old][path] = draft.ask(("units", old, path), how, 0.6, (how,))
+        _settle_unit(draft, ("units", old, path), (place, target, form), units[old], records)
+
+
+def _settle_unit(
+    draft: Draft,
+    entry: tuple[str, ...],
+    sides: tuple[Place, Place, ResultForm],
+    units: dict[str, str],
+    records: Records,
+) -> None:
+    """Settles whether a value comes in another unit; asked once for all that return the record."""
+    place, target, form = sides
+    value, path, how = _value_of(place, form), entry[-1], _conversion(place, target)
+    if how and path not in units and value in records.units:
+        units[path], first = records.units[value]
+        draft.add_to(first, entry)
+    elif how and path not in units:
+        units[path] = draft.ask(entry, how, 0.6, (how,))
+    if units.get(path, UNDECIDED) != UNDECIDED:
+        records.units.setdefault(value, (units[path], entry))
+
+
+def _as_elsewhere(
+    records: Records, form: ResultForm, gone: Mapping[str, Place], come: Mapping[str, Place]
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The values that are gone of which another tool with that record says what they are now."""
+    for name, place in gone.items():
+        new, entry = records.names.get(_value_of(place, form), (UNDECIDED, ()))
+        there = [one for one, target in come.items() if target.path[-1] == new]
+        if not new or len(there) == 1:
+            yield name, there[0] if new else "", entry
+
+
+def _note_names(records: Records, form: ResultForm, old: str, fields: Mapping[str, str]) -> None:
+    """Keeps what became of the values of a record, for other tools that return it."""
+    for name, new in fields.items():
+        place, target = form.olds.get(form.old_path(name)), form.news.get(new)
+        if place is not None and new != UNDECIDED and (target is not None or not new):
+            known_as = target.path[-1] if target is not None else ""
+            records.names.setdefault(_value_of(place, form), (known_as, ("fields", old, name)))
+
+
+def _value_of(place: Place, form: ResultForm) -> Value:
+    """A value of a record, alike for all tools that return such a record."""
+    record = {one.path[-1] for one in form.olds.values() if one.path[:-1] == place.path[:-1]}
+    return place.path[-1], place.kinds, frozenset(record)
 
 
 def _with(form: ResultForm, moves: Mapping[str, str]) -> ResultForm:

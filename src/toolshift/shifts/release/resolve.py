@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from toolshift.core.tool import Param, Tool
 from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import conversion_between, conversions
-from toolshift.shifts.release.fields import Known, Tables, check_results, settle_results
+from toolshift.shifts.release.fields import Known, Records, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import (
     EVERY,
@@ -56,6 +56,7 @@ class Question:
         likeness: from 0 to 1.
         choices: what else it may be.
         tools: the old tools that it is of.
+        also: other entries that have the same answer.
     """
 
     path: Path
@@ -63,12 +64,16 @@ class Question:
     likeness: float
     choices: tuple[str, ...]
     tools: tuple[str, ...] = ()
+    also: tuple[Path, ...] = ()
 
     @property
     def note(self) -> str:
         """What to say beside the entry."""
         if self.path[0] in OF_VALUES:
             return OF_VALUES[self.path[0]] + (f" perhaps {self.guess}" if self.guess else "")
+        others = ", ".join(dict.fromkeys(path[1] for path in self.also))
+        if others:
+            return f"perhaps {self.guess} (likeness {self.likeness:.2f}); of {others} too"
         if not self.guess and len(self.choices) == 1:
             return f'{self.choices[0]}, or "" where it is gone'
         if not self.guess:
@@ -199,6 +204,13 @@ class _Draft:
         (self.guessed if self.accept else self.questions).append(question)
         return guess if self.accept else UNDECIDED
 
+    def add_to(self, first: Path, path: Path) -> None:
+        """Says that the answer at a path is that of a question, where that is asked."""
+        for asked in (self.questions, self.guessed):
+            for place, one in enumerate(asked):
+                if one.path == first:
+                    asked[place] = replace(one, also=(*one.also, path))
+
 
 _SWITCH = ({"true", "yes", "on", "enabled"}, {"false", "no", "off", "disabled"})
 """The words of a switch, which leave no doubt."""
@@ -248,6 +260,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     param_units: dict[str, dict[str, str]] = {}
     results: Tables = ({}, {}, {})
     known: Known = {}
+    records = Records()
     inside = {old for m in given.merged.values() if m.arguments for old in m.tools.values()}
     for one, other in partners:
         if one in inside:  # what it takes is not said in the new list
@@ -260,8 +273,9 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     for one, other in partners:
         if given.beside.get(other) == one:
             continue  # its results are told by what the tool that is still there returns
-        check_results(given, before.sources[one], after.sources[other])
-        settle_results(draft, given, before.sources[one], after.sources[other], results, known)
+        sides = before.sources[one], after.sources[other]
+        check_results(given, *sides)
+        settle_results(draft, given, *sides, results, known, records)
     fields, result_values, units = results
     to = {new for new in renamed.values() if new not in ("", UNDECIDED)}
     doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
