@@ -323,7 +323,7 @@ class _OpenAI:
             "POST",
             "/files",
             data={"purpose": "batch"},
-            files={"file": ("toolshift.jsonl", b"".join(lines), "application/jsonl")},
+            files={"file": ("requests.jsonl", b"".join(lines), "application/jsonl")},
             headers={"content-type": f"multipart/form-data; boundary={mark}"},
         )
         asked = {"input_file_id": file["id"], "endpoint": server.endpoint,
