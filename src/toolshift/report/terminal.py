@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolshift.core.shift import TIERS
-from toolshift.core.terminal import marked
+from toolshift.core.terminal import marked, wrapped
 from toolshift.core.text import visible
 from toolshift.measure.diagnosis import bounds_of, drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
@@ -204,7 +204,8 @@ def _print_agent(
             names = ", ".join(row.label for row in rest)
             console.print(Text(visible(f"not significant: {names}"), style="dim"))
     for sentence in agent.diagnosis:
-        console.print(f"  {marked(_of_run(sentence, run))}", highlight=False, soft_wrap=True)
+        for line in wrapped(visible(_of_run(sentence, run)), console.width - 2, "  "):
+            console.print(Text(f"  {line}"), soft_wrap=True)
     if len(agent.weaknesses) > 1:
         causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in agent.weaknesses[:6])
         console.print(f"  Causes of failure: {causes}.", highlight=False)
