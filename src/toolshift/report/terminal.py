@@ -82,7 +82,7 @@ def print_report(
     if not details:
         return
     console.print(_headline(report))
-    console.print(_tier_table(agents, only_distinguishable))
+    console.print(_tier_table(agents, only_distinguishable, console.width))
     console.print(Text(LEGEND + NOT_SIGNIFICANT * only_distinguishable, style="dim"))
     for agent_report in agents:
         if grouping:
@@ -132,8 +132,9 @@ def _headline(report: Report) -> str:
     return f"\n[bold]ToolShift[/bold]  {report.suite}  ({worlds}; {report.pool} pool; {seed})"
 
 
-def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool, width: int) -> Table:
+    apart = 2 if width >= 90 else 1
+    table = Table(box=None, pad_edge=False, padding=(0, apart, 0, 0), header_style="bold")
     table.add_column("", overflow="fold", max_width=24)
     labels = [t for t in (*TIERS, "composed") if any(row_of(a.tiers, t) for a in agents)]
     for column in ("clean", *labels):
