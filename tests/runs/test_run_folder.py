@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from running import Run
 
+import toolshift
 from toolshift.core.errors import UsageError
 from toolshift.core.files import PACKED, pack
 from toolshift.report.html.episode_index import Book
@@ -293,3 +294,14 @@ def test_a_damaged_compressed_run_is_named(toolshift: Run, packed: tuple[Path, s
         code, _, err = toolshift("trace", packed[0])
         assert code == 2
         assert f"{log.name} is damaged" in err
+
+
+def test_a_manifest_whose_agents_have_no_name_is_damaged(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    toolshift.evaluate("oracle", worlds=["poi"], kinds=["listing"], tasks=1, shifts=(), out=folder)
+    file = folder / "manifest.json"
+    said = json.loads(file.read_text())
+    del said["agents"][0]["name"]
+    file.write_text(json.dumps(said))
+    with pytest.raises(UsageError, match=r"is damaged.*an agent has no name"):
+        RunFolder.read(folder)

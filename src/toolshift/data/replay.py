@@ -57,9 +57,12 @@ def fault_of(validators: Mapping[str, Any], name: str, arguments: Mapping[str, A
     if name not in validators:
         return f"{name} is called, and is no tool on offer"
     validator = validators[name]
-    if validator is None or validator.is_valid(arguments):
-        return ""
-    fault = next(iter(validator.iter_errors(arguments)))
+    try:
+        if validator is None or validator.is_valid(arguments):
+            return ""
+        fault = next(iter(validator.iter_errors(arguments)))
+    except ValueError as deep:  # nested beyond what is checked
+        return f"{name}: its arguments cannot be checked ({deep})"
     where = ".".join(map(str, fault.instance_path))
     return f"{name}: {where}: {fault.message}" if where else f"{name}: {fault.message}"
 

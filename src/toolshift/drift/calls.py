@@ -68,7 +68,10 @@ class Checker:
         if call.tool not in self._checks:
             self._checks[call.tool] = _compiled(self.documents[call.tool].get("inputSchema"))
         check = self._checks[call.tool]
-        wrong = next(iter(check.iter_errors(call.arguments)), None) if check else None
+        try:
+            wrong = next(iter(check.iter_errors(call.arguments)), None) if check else None
+        except ValueError as deep:  # nested beyond what is checked
+            return "", f"its arguments cannot be checked ({deep})"
         if wrong is None:
             return "", ""
         return ".".join(map(str, wrong.instance_path)), str(wrong.message)

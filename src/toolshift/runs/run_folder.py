@@ -158,6 +158,11 @@ class Manifest(msgspec.Struct, frozen=True):
     task_ids: dict[str, dict[str, list[str]]] = {}
     design: Design | None = None
 
+    def __post_init__(self) -> None:
+        """A manifest whose agents have no names is damaged."""
+        if not all(isinstance(agent.get("name"), str) for agent in self.agents):
+            raise ValueError("an agent has no name")
+
     @property
     def sequential(self) -> bool:
         """Whether the run leaves out episodes that would not decide anything."""
