@@ -30,13 +30,16 @@ class BatchServer:
         self.refuse: list[tuple[int, Body]] = []  # what the next batches are answered with
         self.forgotten: set[str] = set()
         self.alone = 0
-        self.held = False
+        self.held = self.without = False
+        self.junk = ""  # what stands in the place of all answers
         self._files: dict[str, bytes] = {}
         self._seen: dict[str, int] = {}
         self.url = ""
 
     def handle(self, method: str, path: str, headers: Any, raw: bytes) -> tuple[int, Body | bytes]:
         parts = path.strip("/").split("/")[1:]
+        if self.without and ("files" in parts or "batches" in parts):
+            return 404, {"error": {"message": "Not found"}}
         match method, parts:
             case "POST", ["files"]:
                 return self._upload(headers, raw)
@@ -45,13 +48,13 @@ class BatchServer:
             case "GET", ["batches", batch]:
                 return self._state(batch)
             case "GET", ["files", file, "content"]:
-                return 200, self._files[file]
+                return 200, self.junk.encode() or self._files[file]
             case "POST", ["messages", "batches"]:
                 return self._create_messages(headers, json.loads(raw))
             case "GET", ["messages", "batches", batch]:
                 return self._state_of_messages(batch)
             case "GET", ["messages", "batches", batch, "results"]:
-                return 200, self._results(batch)
+                return 200, self.junk.encode() or self._results(batch)
             case _:
                 self.alone += 1
                 return self.answer(json.loads(raw or b"{}"))

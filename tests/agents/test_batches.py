@@ -150,6 +150,23 @@ def test_an_account_without_a_key_and_a_server_without_batches() -> None:
             agent_of(server).reply(TURN)
 
 
+@pytest.mark.parametrize("dialect", ["chat", "anthropic"])
+def test_a_server_without_batches_is_said(dialect: str) -> None:
+    with serving(BatchServer(chat_says)) as server:
+        server.without = True
+        with pytest.raises(UsageError, match=r"takes no batches .*leave --batch out"):
+            agent_of(server, dialect=dialect).reply(TURN)
+
+
+@pytest.mark.parametrize("junk", ["not JSON", '{"custom_id": 7}', "[]", '{"response": {}}'])
+@pytest.mark.parametrize("dialect", ["chat", "anthropic"])
+def test_answers_that_cannot_be_read_are_no_failure_of_the_agent(dialect: str, junk: str) -> None:
+    with serving(BatchServer(chat_says)) as server:
+        server.junk = junk
+        reply = agent_of(server, dialect=dialect, retries=1).reply(TURN)
+    assert "it ended without an answer" in reply.failure
+
+
 def test_the_limit_of_the_account_is_waited_for() -> None:
     with serving(BatchServer(chat_says)) as server:
         server.refuse = [(429, {"error": {"message": "slow down"}})]

@@ -6,8 +6,8 @@ batch, and asked for until it has ended; each episode then takes its next turn. 
 episodes of six turns each is some six batches.
 
 Which requests are in which batch is kept in a file of the run folder. What a killed run had asked
-is not asked again: the same command finds its answers at the provider, which keeps them for
-29 days (Anthropic) or 30 (OpenAI).
+is not asked again: the same command finds its answers at the provider, which keeps them for about
+a month.
 
 OpenAI: https://platform.openai.com/docs/guides/batch
 Anthropic: https://docs.anthropic.com/en/docs/build-with-claude/batch-processing
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 
 if TYPE_CHECKING:
     from toolshift.core.http import httpx
@@ -146,8 +146,10 @@ class Batches:
             looked = looked if ready else time.monotonic()
             try:
                 self._step(ready)
-            except Exception as fault:
+            except (Refused, Unanswered, UsageError) as fault:
                 self._fail(ready, fault)
+            except Exception as fault:
+                self._fail(ready, Unanswered(f"the batches cannot be read: {described(fault)}"))
 
     def _step(self, ready: dict[str, _Asked]) -> None:
         """Sends the next batch, or looks at those that are open where there is none."""
@@ -184,14 +186,25 @@ class Batches:
         return ready
 
     def _send(self, ready: dict[str, _Asked]) -> None:
-        batch = self._form.send(self._server, {name: one.body for name, one in ready.items()})
+        try:
+            batch = self._form.send(self._server, {name: one.body for name, one in ready.items()})
+        except Refused as refused:
+            if refused.status not in (404, 405, 501):
+                raise
+            raise UsageError(
+                f"the server takes no batches (HTTP {refused.status}): leave --batch out, or name "
+                "another base url"
+            ) from None
         with self._lock:
             self._sent |= dict.fromkeys(ready, batch)
             self._open[batch] = dict(ready)
             self.batches, self.requests = self.batches + 1, self.requests + len(ready)
-        if self._file is not None:
-            with self._file.open("ab") as file:
-                file.write(msgspec.json.encode(_Sent(batch, list(ready))) + b"\n")
+        try:
+            if self._file is not None:
+                with self._file.open("ab") as file:
+                    file.write(msgspec.json.encode(_Sent(batch, list(ready))) + b"\n")
+        except OSError as fault:
+            raise UsageError(f"{self._file}: cannot write ({fault.strerror})") from None
 
     def _look(self, batch: str) -> None:
         """Hands the answers of a batch back where it has ended."""
@@ -343,10 +356,7 @@ class _OpenAI:
         return self._read(texts, str(status))
 
     def _read(self, texts: list[str], ended: str) -> Iterator[tuple[str, tuple[int, str]]]:
-        for line in "\n".join(texts).split("\n"):
-            if not line.strip():
-                continue
-            row = json.loads(line)
+        for row in _rows("\n".join(texts)):
             reply, error = row.get("response") or {}, row.get("error") or {}
             if reply.get("status_code"):
                 yield row["custom_id"], (int(reply["status_code"]), json.dumps(reply.get("body")))
@@ -376,11 +386,8 @@ class _Anthropic:
         return self._read(server.send("GET", f"{at}/results"))
 
     def _read(self, text: str) -> Iterator[tuple[str, tuple[int, str]]]:
-        for line in text.split("\n"):
-            if not line.strip():
-                continue
-            row = json.loads(line)
-            result = row["result"]
+        for row in _rows(text):
+            result = row.get("result") or {"type": "lost"}
             if result["type"] == "succeeded":
                 yield row["custom_id"], (200, json.dumps(result["message"]))
             elif result["type"] == "errored":
@@ -389,6 +396,15 @@ class _Anthropic:
                 yield row["custom_id"], (self._STATUS.get(kind, 400), json.dumps(error))
             else:
                 yield row["custom_id"], (0, f"it is {result['type']}")
+
+
+def _rows(text: str) -> Iterator[dict[str, Any]]:
+    """The answers in lines of JSON; a line that is none is an answer that did not come."""
+    for line in text.split("\n"):
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(row.get("custom_id"), str):
+                yield row
 
 
 FORMS: dict[str, Callable[[], Form]] = {
