@@ -52,16 +52,32 @@ def say(text: str = "", err: bool = False) -> None:
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Lines of whole words, by the columns that they take; further lines are set in.
 
-    A word that is longer than a line stays whole, to be copied.
+    A word that is longer than a line stays whole, and so does a command of ours, to be copied.
     """
     lines = [""]
-    for word in text.split():
+    for word in _pieces(text):
         joined = f"{lines[-1]} {word}" if lines[-1].strip() else f"{lines[-1]}{word}"
         if cell_len(joined) > width and lines[-1].strip():
             lines.append(f"{indent}{word}")
         else:
             lines[-1] = joined
     return lines
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The words of a text; a command, up to the sign behind it or the end, counts as one."""
+    command: list[str] = []
+    for word in text.split():
+        if command or word.lstrip("(`") == "toolshift":
+            command.append(word)
+            if word[-1] not in ").,;:`":
+                continue
+            yield " ".join(command)
+            command = []
+        else:
+            yield word
+    if command:
+        yield " ".join(command)
 
 
 def padded(text: str, width: int) -> str:
