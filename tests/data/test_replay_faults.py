@@ -15,4 +15,4 @@ def test_arguments_that_are_nested_beyond_what_is_checked_are_a_fault_of_the_row
         deep = {"a": deep}
     check = jsonschema_rs.validator_for({"type": "object", "required": ["b"]})
     said = fault_of({"find": check}, "find", deep)
-    assert said.startswith("find: its arguments cannot be checked")
+    assert said.startswith("find: it cannot be checked")

@@ -222,11 +222,19 @@ def _compiled(schema: bytes) -> Any:
 def invalid_arguments(tool: Tool, arguments: dict[str, Any]) -> str:
     """The first error in the arguments, in words; "" if there is none."""
     check = validator(tool)
-    if check.is_valid(arguments):
+    return "" if check.is_valid(arguments) else first_fault(check, arguments)
+
+
+def first_fault(check: Any, value: object) -> str:
+    """What a validator has against a value, with the place; "" where nothing."""
+    try:
+        fault = next(iter(check.iter_errors(value)), None)
+    except ValueError as deep:  # nested beyond what it follows
+        return f"it cannot be checked ({deep})"
+    if fault is None:
         return ""
-    error = next(check.iter_errors(arguments))
-    where = ".".join(map(str, error.instance_path))
-    return f"{where}: {error.message}" if where else str(error.message)
+    where = ".".join(map(str, fault.instance_path))
+    return f"{where}: {fault.message}" if where else str(fault.message)
 
 
 @dataclass(frozen=True, slots=True)

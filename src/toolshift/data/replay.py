@@ -15,6 +15,7 @@ import msgspec
 
 from toolshift.core.layer import LayerFault
 from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import first_fault
 from toolshift.data.conversation import Call, Conversation, Message, RowFault, ToolList
 from toolshift.data.prepared import Prepared
 from toolshift.data.replay_calls import played
@@ -57,14 +58,9 @@ def fault_of(validators: Mapping[str, Any], name: str, arguments: Mapping[str, A
     if name not in validators:
         return f"{name} is called, and is no tool on offer"
     validator = validators[name]
-    try:
-        if validator is None or validator.is_valid(arguments):
-            return ""
-        fault = next(iter(validator.iter_errors(arguments)))
-    except ValueError as deep:  # nested beyond what is checked
-        return f"{name}: its arguments cannot be checked ({deep})"
-    where = ".".join(map(str, fault.instance_path))
-    return f"{name}: {where}: {fault.message}" if where else f"{name}: {fault.message}"
+    if validator is None or validator.is_valid(arguments):
+        return ""
+    return f"{name}: {first_fault(validator, arguments)}"
 
 
 # -- playing -----------------------------------------------------------------------------------

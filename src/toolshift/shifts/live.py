@@ -34,7 +34,7 @@ from toolshift.core.render import facts, show
 from toolshift.core.scene import Applied, Outcome, Scene, Task
 from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
-from toolshift.core.tool import Result, Tool, error
+from toolshift.core.tool import Result, Tool, error, first_fault
 from toolshift.core.world import Truth, World
 from toolshift.interop.schema import checkable, sample
 from toolshift.interop.tools import Toolbox
@@ -376,9 +376,5 @@ class Live:
             check = jsonschema_rs.validator_for(checkable(self.toolbox.schema(tool)))
         except (ValueError, jsonschema_rs.ReferencingError):
             return None
-        fault = next(iter(check.iter_errors(arguments)), None)
-        if fault is None:
-            return None
-        where = ".".join(map(str, fault.instance_path))
-        text = f"{where}: {fault.message}" if where else str(fault.message)
-        return error("invalid_arguments", f"{name}: {text}")
+        fault = first_fault(check, arguments)
+        return error("invalid_arguments", f"{name}: {fault}") if fault else None

@@ -28,7 +28,7 @@ from toolshift.core.scene import Outcome, Scene
 from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.step import Step
-from toolshift.core.tool import Field, Param, Result, Tool, error
+from toolshift.core.tool import Field, Param, Result, Tool, error, first_fault
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
@@ -459,11 +459,7 @@ def _wrong(source: Source, arguments: dict[str, Any]) -> str:
         check = jsonschema_rs.validator_for(checkable(source.inputs))
     except (ValueError, jsonschema_rs.ReferencingError):
         return ""
-    fault = next(iter(check.iter_errors(arguments)), None)
-    if fault is None:
-        return ""
-    where = ".".join(map(str, fault.instance_path))
-    return f"{where}: {fault.message}" if where else str(fault.message)
+    return first_fault(check, arguments)
 
 
 def _told_back(release: Release, route: Route, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import jsonschema_rs
 
 from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
-from toolshift.core.tool import Field
+from toolshift.core.tool import Field, first_fault
 from toolshift.interop.normal import Node, normal
 from toolshift.interop.schema import checkable, choices_of, fitted, types_of, usual
 from toolshift.interop.tools import Source
@@ -545,10 +545,8 @@ class ResultForm:
         declared = self.before is None or (before is not None and self.exact)
         if after is None or not declared or (before is not None and not before.is_valid(given)):
             return
-        fault = next(iter(after.iter_errors(made)), None)
-        if fault is not None:
-            where = ".".join(map(str, fault.instance_path))
-            raise Unfit(f"{where}: {fault.message}" if where else str(fault.message))
+        if fault := first_fault(after, made):
+            raise Unfit(fault)
 
 
 def form_of(
