@@ -131,6 +131,19 @@ def test_what_a_server_says_beside_the_schema() -> None:
     assert found["output_schema_added"].dimension == "observation"
 
 
+def test_a_mark_of_deprecation_is_said_once() -> None:
+    marked = {**FIND, "deprecated": True}
+    (change,) = changes_between([FIND], [marked])
+    assert (change.kind, change.severity) == ("deprecation_added", "harmless")
+    assert change.sentence == f"{FIND['name']}: a tool is marked as deprecated"
+    assert said([marked], [FIND])[0][0] == "deprecation_removed"
+    told = {**marked, "description": f"{FIND['description']} Use look_up_page."}
+    successor = {**FIND, "name": "look_up_page"}
+    kinds = [kind for kind, *_ in said([FIND], [told, successor])]
+    assert "tool_superseded" in kinds
+    assert "deprecation_added" not in kinds
+
+
 def test_results_that_lose_a_value_may_matter() -> None:
     def giving(*names: str) -> Listed:
         known = dict.fromkeys(names, TEXT)

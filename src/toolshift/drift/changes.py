@@ -53,6 +53,8 @@ KINDS: Mapping[str, str] = {
     "tool_split": "a tool became several, by what one of its parameters said",
     "tool_dispatched": "a tool is called through another, by its name",
     "tool_superseded": "a tool is deprecated, and its successor stands beside it",
+    "deprecation_added": "a tool is marked as deprecated",
+    "deprecation_removed": "a tool is marked as deprecated no more",
     "parameter_added": "an optional parameter that was not there",
     "required_parameter_added": "a required parameter that was not there",
     "parameter_removed": "a parameter is gone",
@@ -91,7 +93,9 @@ KINDS: Mapping[str, str] = {
 }
 """Every kind of change, with its meaning."""
 
-_TOLD = ("name", "description", "inputSchema", "annotations", "outputSchema", "title")
+_TOLD = (
+    "name", "description", "inputSchema", "annotations", "outputSchema", "title", "deprecated"
+)  # fmt: skip
 _APART = frozenset(
     ("type", "properties", "required", "additionalProperties", "$defs", "definitions", *SAID)
 )
@@ -219,6 +223,11 @@ def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolCha
     yield from _rearranged(found)
     several = {old for one in answers.merged.values() for old in one.tools.values()}
     several |= set(answers.split)
+    superseded = {
+        one.old
+        for one in found.hypotheses.values()
+        if one.kind == "tool_superseded" and one.standing != "question"
+    }
     for old, new in pairs_of(answers, before, after):
         if answers.beside.get(new) == old:
             continue
@@ -239,6 +248,8 @@ def _changes(found: Judged, before: Toolbox, after: Toolbox) -> Iterator[ToolCha
         )
         named = list(_differences(source, target, moves))
         for one in named or _unnamed(source, target):
+            if one.kind == "deprecation_added" and old in superseded:
+                continue  # that says so
             certain = sure and one.sure
             perhaps = found.perhaps(old, one.where) if one.kind == "parameter_removed" else ""
             yield ToolChange(
@@ -328,6 +339,10 @@ def _differences(
     if old.raw.get("title") != new.raw.get("title"):
         named, names = old.raw.get("title"), new.raw.get("title")
         yield Difference("title_changed", "", named, names, "harmless")
+    marked = [one.raw.get("deprecated") is True for one in (old, new)]
+    if marked[0] != marked[1]:
+        kind = "deprecation_added" if marked[1] else "deprecation_removed"
+        yield Difference(kind, "", None, None, "harmless")
     for key in dict.fromkeys([*old.raw, *new.raw]):
         if key not in _TOLD and not same(old.raw.get(key), new.raw.get(key)):
             yield Difference(

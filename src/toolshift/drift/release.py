@@ -475,7 +475,7 @@ _SHOWN = frozenset(
         "tool_removed", "choice_removed", "limit_tightened",
         "description_small", "description_reworded", "description_rewritten", "description_added",
         "description_removed", "annotations_added", "annotations_changed", "annotations_removed",
-        "title_changed",
+        "title_changed", "deprecation_added", "deprecation_removed",
     )
 )  # fmt: skip
 """Changes that are carried whole by what an agent is shown and by what its calls are held to."""
