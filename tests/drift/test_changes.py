@@ -135,7 +135,7 @@ def test_a_mark_of_deprecation_is_said_once() -> None:
     marked = {**FIND, "deprecated": True}
     (change,) = changes_between([FIND], [marked])
     assert (change.kind, change.severity) == ("deprecation_added", "harmless")
-    assert change.sentence == f"{FIND['name']}: a tool is marked as deprecated"
+    assert change.sentence == "find_page: a tool is marked as deprecated: false -> true"
     assert said([marked], [FIND])[0][0] == "deprecation_removed"
     told = {**marked, "description": f"{FIND['description']} Use look_up_page."}
     successor = {**FIND, "name": "look_up_page"}

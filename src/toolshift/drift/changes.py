@@ -342,7 +342,7 @@ def _differences(
     marked = [one.raw.get("deprecated") is True for one in (old, new)]
     if marked[0] != marked[1]:
         kind = "deprecation_added" if marked[1] else "deprecation_removed"
-        yield Difference(kind, "", None, None, "harmless")
+        yield Difference(kind, "", marked[0], marked[1], "harmless")
     for key in dict.fromkeys([*old.raw, *new.raw]):
         if key not in _TOLD and not same(old.raw.get(key), new.raw.get(key)):
             yield Difference(
