@@ -32,10 +32,11 @@ from mcp.types import CallToolResult, ListToolsResult
 from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions as ServerShifts
 from toolshift.connect.model_proxy.app import Exchange
-from toolshift.connect.model_proxy.conversation import Conversation, Said
+from toolshift.connect.model_proxy.conversation import Answered, Conversation, Said
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.core.message import Turn
 from toolshift.core.tool import JSON, as_openai
+from toolshift.dialects.chat import CHAT
 from toolshift.episode.contract import ScriptedAgent
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
@@ -173,9 +174,10 @@ def model_proxy_rows(count: int) -> list[dict[str, Any]]:
         def ask(
             toolbox: Any = toolbox, scene: Any = scene, said: Said = said, body: Any = body
         ) -> None:
-            JSON.encode(tools)  # what a list is known by
-            exchange = Exchange(Conversation(scene, toolbox, said), body, said)
-            assert exchange.request
+            asked = CHAT.read(body, "/v1/chat/completions")
+            JSON.encode(asked.tools)  # what a list is known by
+            conversation = Conversation(scene, toolbox, said)
+            assert Exchange(conversation, body, asked, CHAT, said, Answered()).request
 
         ask()
         row[f"request after {TURNS} turns ms"] = round(min(spent(ask) for _ in range(REPEATS)), 2)
