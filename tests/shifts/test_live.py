@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -200,6 +201,42 @@ def test_arguments_that_a_layer_has_added_are_checked() -> None:
     assert result.data["error"]["code"] == "invalid_arguments"
     assert "permit" in result.data["error"]["message"]
     assert not real.calls
+
+
+FAILURES = ("boom", None, [], 7, {"error": "boom"}, {"error": {"code": 404}}, {"message": "no"})
+"""What other people's tools say when they fail: in words and shapes of their own."""
+
+
+@pytest.mark.parametrize("name", sorted(shifts()))
+def test_a_failure_in_other_words_than_ours_is_no_fault_of_a_layer(name: str) -> None:
+    for severity in shifts()[name].severities:
+        try:
+            live, _ = open_shop((name, severity), tools=READING)
+        except NotApplicable:
+            continue
+        for failure in FAILURES:
+            live = Live(live.scene, live.toolbox, always(Result(False, failure)))
+            spoken = [live.call(step.name, dict(step.arguments)) for step in live.scene.calls]
+            assert not any(one.result.ok for one in spoken if one.true)
+
+
+def always(result: Result) -> Callable[[str, dict[str, Any]], Result]:
+    return lambda name, arguments: result
+
+
+def test_a_layer_that_fails_in_no_words_is_told_where_the_server_has_not_failed() -> None:
+    toolbox = from_mcp(TOOLS)
+    scene = live_scene(toolbox).with_(layers=(Wordless(),))
+    with pytest.raises(LayerFault, match="a failed Result with the data 'no'"):
+        Live(scene, toolbox, Real(toolbox).carry).call("get_order", {"order_ref": "R-1001"})
+
+
+class Wordless(Layer):
+    """Fails in a shape that no layer above could read."""
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        below(name, arguments)
+        return Result(False, "no")
 
 
 # -- a layer never multiplies a write ------------------------------------------------------------

@@ -269,16 +269,21 @@ def _noting(upstream: Upstream, made: list[TrueCall], memories: list[Memory]) ->
 def _through(layer: Layer, memory: Memory, below: Below) -> Below:
     """Calls a layer over the rest of the stack; tells its own faults from those below it."""
     passing: BaseException | None = None
+    foreign = False  # whether a failure came from below in words of its own, as other servers fail
 
     def under(name: str, arguments: dict[str, Any]) -> Result:
-        nonlocal passing
+        nonlocal passing, foreign
         try:
-            return below(name, arguments)
+            result = below(name, arguments)
         except BaseException as fault:  # of the tools or of a deeper layer, not of this one
             passing = fault
             raise
+        foreign = foreign or (not result.ok and bool(_wrong_in(result)))
+        return result
 
     def call(name: str, arguments: dict[str, Any]) -> Result:
+        nonlocal foreign
+        foreign = False
         try:
             result: object = layer.call(name, arguments, memory, under)
         except Exception as fault:
@@ -287,7 +292,7 @@ def _through(layer: Layer, memory: Memory, below: Below) -> Below:
             raise LayerFault(layer, fault) from fault
         if not isinstance(result, Result):
             raise LayerFault(layer, WrongReturn(_wanted(result, "a toolshift.Result")))
-        if wrong := _wrong_in(result):
+        if not foreign and (wrong := _wrong_in(result)):
             raise LayerFault(layer, WrongReturn(wrong))
         return result
 
