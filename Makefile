@@ -91,11 +91,12 @@ frameworks: setup  ## agent frameworks, Inspect and trainers, each in an environ
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
 	$(BIN)/python tests/train/export/run.py --out studies/exports/results.json
 
-CLIENTS := openai==3.57.0 openai-agents==0.24.0 anthropic==2.14.0 google-genai==3.6.1 litellm==1.110.2
+CLIENTS := openai==3.57.0 openai-agents==0.24.0 anthropic==2.14.0 google-genai==3.6.1 litellm==1.110.2 \
+	langfuse==5.0.4 langsmith==0.15.1
 CLIENT_TESTS := agents/test_responses.py agents/test_gemini.py agents/test_litellm.py \
 	connect/test_agents_sdk.py connect/test_model_proxy_anthropic.py \
 	connect/test_model_proxy_responses.py connect/test_model_proxy_gemini.py \
-	connect/test_typescript_client.py
+	connect/test_typescript_client.py data/traces/test_platforms.py
 
 # What the tests themselves need; the versions of what ToolShift needs are those of the range.
 RANGE_TOOLS := pytest hypothesis rfc8785

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +16,7 @@ from toolshift.core.redaction import READ, without_secrets
 from toolshift.core.text import storable
 
 _OURS = str(Path(__file__).parents[1])
-_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-_LIBRARIES = (_OURS, sysconfig.get_path("stdlib"), *_INSTALLED)
+_STANDARD = sysconfig.get_path("stdlib")
 
 LONGEST = 2000
 """The maximum length of an exception's own text in a message."""
@@ -134,7 +135,7 @@ def place_of(fault: BaseException) -> str:
         frame
         for caller, frame in pairwise(frames)
         if caller.filename.startswith(_OURS)
-        and frame.filename.startswith(_INSTALLED)
+        and frame.filename.startswith(_installed(tuple(sys.path)))
         and not frame.filename.startswith(_OURS)
     ]
     return f"{Path(called[-1].filename).name}, line {called[-1].lineno}" if called else ""
@@ -142,10 +143,19 @@ def place_of(fault: BaseException) -> str:
 
 def outside(fault: BaseException) -> str:
     """The innermost line of an exception outside ToolShift, the standard library and packages."""
+    known = (_OURS, _STANDARD, *_installed(tuple(sys.path)), "<frozen", "<string>")
     for frame in reversed(traceback.extract_tb(fault.__traceback__)):
-        if not frame.filename.startswith((*_LIBRARIES, "<frozen", "<string>")):
+        if not frame.filename.startswith(known):
             return f"{Path(frame.filename).name}, line {frame.lineno}"
     return ""
+
+
+@cache
+def _installed(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders of packages: the interpreter's, and those on the path that hold their records."""
+    usual = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    others = (one for one in path if next(Path(one).glob("*.dist-info"), None) is not None)
+    return (*usual, *others)
 
 
 def defined_at(thing: object) -> str:

@@ -47,7 +47,7 @@ def spans_of(row: Mapping[str, Any]) -> list[Raw] | None:
         {
             **row,
             "trace_id": trace,
-            "parent_id": row.get("parent_run_id"),
+            "parent_id": row.get("parent_run_id") or _above(row.get("parent_run_ids")),
             "events": None,
             "status": None,
         },
@@ -55,6 +55,12 @@ def spans_of(row: Mapping[str, Any]) -> list[Raw] | None:
     )
     inner = [raw for child in objects(row.get("child_runs")) for raw in spans_of(child) or ()]
     return [one, *inner]
+
+
+def _above(ids: Any) -> Any:
+    """The direct parent, which stands last in what the newer interface says of a run."""
+    ids = decoded(ids)
+    return ids[-1] if isinstance(ids, list) and ids else None
 
 
 def read(raw: Raw) -> Span | None:
