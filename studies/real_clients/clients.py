@@ -21,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from connect.scripted_model import Reader, ScriptedModel, scripted_model  # noqa: E402
+from strict_chat import StrictChat  # noqa: E402
 from strict_messages import StrictMessages, serving  # noqa: E402
 
 from toolshift.connect.callables import start_episode  # noqa: E402
@@ -132,8 +133,10 @@ def messages(model: Model) -> Iterator[tuple[str, StrictMessages]]:
 
 @contextlib.contextmanager
 def completions(model: Model) -> Iterator[tuple[str, ScriptedModel]]:
-    """Serves the model by chat completions."""
-    with scripted_model(model) as server:  # type: ignore[arg-type]
+    """Serves the model by chat completions, strictly: what was said must come back as it was."""
+    strict = StrictChat()
+    with scripted_model(model, strict) as server:  # type: ignore[arg-type]
+        server.refused = strict.refused  # type: ignore[attr-defined]
         yield server.url, server
 
 

@@ -4,7 +4,7 @@ The agent (the oracle, or one with a planted weakness) has played the scene befo
 turn the server says what it said there, streamed or not, and notes where a client showed it
 something else than the agent had seen (`surprises`). It is no language model.
 
-    python tests/connect/scripted_model.py oracle poi/booking/0 identity_erasure:2 --port 8099
+    PYTHONPATH=tests python tests/connect/scripted_model.py oracle poi/booking/0 identity_erasure:2
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from strict_chat import StrictChat
 
 from toolshift.agents.catalog import make_agent
 from toolshift.connect.serve.session import AgentSession
@@ -146,9 +148,9 @@ def alike_params(known: dict[str, Any], there: dict[str, Any]) -> dict[str, str]
 class ScriptedModel(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, part: Part, port: int = 0) -> None:
+    def __init__(self, part: Part, port: int = 0, strict: StrictChat | None = None) -> None:
         super().__init__(("127.0.0.1", port), _Exchange)
-        self.part = part
+        self.part, self.strict = part, strict
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.surprises: list[str] = []
@@ -172,8 +174,15 @@ class _Exchange(BaseHTTPRequestHandler):
         if not self.path.endswith("/chat/completions"):
             self._send({"error": {"message": f"no {self.path} here"}}, 404)
             return
+        if self.server.strict is not None and (wrong := self.server.strict.wrong(request)):
+            self._send({"error": {"message": wrong, "type": "invalid_request_error"}}, 400)
+            return
         message, surprises = self.server.part.reply(request)
         self.server.surprises += surprises
+        if self.server.strict is not None:
+            thought = {"reasoning_content": f"Thought {len(self.server.requests)}.\u2028"}
+            message = {**message, **thought}
+            self.server.strict.said(message)
         reason = "tool_calls" if message.get("tool_calls") else "stop"
         head = {"id": "chatcmpl-1", "created": 0, "model": request.get("model", "scripted")}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -216,6 +225,9 @@ class _Exchange(BaseHTTPRequestHandler):
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A message in the pieces in which servers stream it: names whole, arguments in parts."""
     yield {"role": "assistant", "content": ""}
+    if thought := message.get("reasoning_content"):
+        yield {"reasoning_content": thought[:3]}
+        yield {"reasoning_content": thought[3:]}
     text = message.get("content") or ""
     for place in range(0, len(text), 7):
         yield {"content": text[place : place + 7]}
@@ -229,9 +241,9 @@ def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def scripted_model(part: Part) -> Iterator[ScriptedModel]:
-    """Serves a part on a free port of this machine."""
-    server = ScriptedModel(part)
+def scripted_model(part: Part, strict: StrictChat | None = None) -> Iterator[ScriptedModel]:
+    """Serves a part on a free port of this machine; with `strict`, as strictly as a provider."""
+    server = ScriptedModel(part, strict=strict)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
