@@ -272,9 +272,11 @@ def test_a_sliding_window_is_kept_to_beyond_its_length(windowed, kind):
 def test_logits_are_those_of_transformers_beyond_a_window(windowed, kind, monkeypatch):
     model, twin = windowed(kind), windowed(kind)
     decoder, seen = Decoder(model, [2]), []
-    choose = decoder._choose
+    chooser = decoder._chooser
     monkeypatch.setattr(
-        decoder, "_choose", lambda rows, logits: (seen.append(logits), choose(rows, logits))[1]
+        decoder,
+        "_chooser",
+        lambda rows, logits: (seen.append(logits[:, 0]), chooser(rows, logits))[1],
     )
     ids = [Random(3).randrange(3, 120) for _ in range(40)]
     decoder.complete([ids[:30]], 1)
@@ -299,6 +301,16 @@ def test_guesses_save_passes_and_change_nothing(tiny):
     plain.guesses = False
     assert guessing.complete(asked, 40) == plain.complete(asked, 40)
     assert guessing.steps < plain.steps
+
+
+def test_prompts_that_are_alike_are_read_once(tiny):
+    one, other = [5, 6, 7, 8] * 9, [9, 10, 11] * 8
+    apart, together = agent_of(tiny).decoder, agent_of(tiny).decoder
+    apart.merges = False
+    assert together.complete([one, other, one, one], 20) == apart.complete(
+        [one, other, one, one], 20
+    )
+    assert together.prefilled == len(one) + len(other) < apart.prefilled
 
 
 TOOLS = [

@@ -33,6 +33,7 @@ from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer, _config, in_order  # noqa: E402
+from toolshift.train.logprobs import add_scores  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
 from toolshift.train.reward import Earned, Weights  # noqa: E402
@@ -88,6 +89,42 @@ def test_scores_and_gradients_are_those_of_plain_forward_passes(model, tmp_path)
     for name, weight in plain.named_parameters():
         grad = trainer.model.get_parameter(name).grad
         assert torch.allclose(grad, weight.grad, atol=1e-5), name
+
+
+def test_rows_without_an_advantage_are_not_read_and_change_no_gradient(model, tmp_path):
+    asked = settings(model, groups=3, group=2, batch=6)
+    trainer = build(MIX, asked, tmp_path, find_base(asked), Spent())
+    trainer.current_gradient_accumulation_steps = 1
+    trainer.model.train()
+    generator = torch.Generator().manual_seed(0)
+    prompts = torch.randint(3, 600, (6, 9), generator=generator)
+    completions = torch.randint(3, 600, (6, 5), generator=generator)
+    completions[1, :2] = completions[0, :2]
+    prompts[1] = prompts[0]
+    masks = torch.ones(6, 5, dtype=torch.long)
+    inputs = {
+        "prompt_ids": prompts,
+        "prompt_mask": torch.ones_like(prompts),
+        "completion_ids": completions,
+        "completion_mask": masks,
+        "tool_mask": masks,
+        "advantages": torch.tensor([1.0, -1.0, 0.0, 0.0, 0.5, -0.5]),
+        "num_items_in_batch": torch.tensor(30),
+        "sampling_per_token_logps": torch.zeros(6, 5),
+    }
+    read = []
+    scores = trainer._scores
+    trainer._scores = lambda *args: (read.append(int(args[-1].sum())), scores(*args))[1]
+    trainer._compute_loss(trainer.model, inputs).backward()
+    assert read == [20]  # four of the six rows of five tokens
+    plain = load_model(model, "float32").train()
+    ids = torch.cat([prompts, completions], dim=1)
+    likely = plain(ids).logits[:, 8:-1].log_softmax(-1).gather(-1, completions[..., None])[..., 0]
+    (-(likely * inputs["advantages"][:, None]).sum() / 30).backward()
+    for name, weight in plain.named_parameters():
+        grad = trainer.model.get_parameter(name).grad
+        assert torch.allclose(grad, weight.grad, atol=1e-5), name
+    assert trainer._metrics["train"]["entropy"][-1] > 0
 
 
 def test_what_is_paid_becomes_more_likely(model, tmp_path):
@@ -196,9 +233,18 @@ def test_what_cannot_be_drawn_again_is_said(changes, said):
         preset("smoke", **changes)
 
 
-def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path):
+def without_tree(trainer):
+    """As on a GPU, and for models that do not attend plainly."""
+    trainer._tree = False
+    add_scores(trainer.model, trainer.temperature, share=True, tree=False)
+
+
+@pytest.mark.parametrize("tree", [True, False], ids=["tree", "openings"])
+def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path, tree):
     asked = settings(model, every_view=True)
     trainer = build(MIX, asked, tmp_path, find_base(asked), Spent())
+    if not tree:
+        without_tree(trainer)
     first = View([5, 6, 7], [8, 9, 10], [-1.0, 0.0, -1.0], [1, 0, 1])
     second = View([11, 12, 13, 14], [15, 16], [-1.0, -1.0], [1, 1])
     changed = Rollout(*second, None, 2, (first,))
@@ -218,7 +264,9 @@ def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path
         [row.env_mask + [0] * pad for row, pad in zip(rows, pads, strict=True)]
     ).bool()
     views = trainer._apart(ids, real, own)
-    assert [(len(read.ids), read.shared) for read, _ in views] == [(3, 2), (2, 3)]  # read once
+    read_once = [5] if tree else [3, 2]
+    assert [len(read.ids) for read, _ in views] == read_once
+    assert tree or [read.shared for read, _ in views] == [2, 3]
     assert sum(those.int() for _, those in views).equal(own.int())
     logps, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, real, width)
     logps.sum().backward()
@@ -244,6 +292,7 @@ def test_rows_of_one_list_are_read_together_whatever_their_group(model, tmp_path
     """Two groups under one list, a third under another: two readings, and right scores."""
     asked = settings(model, groups=3, group=2, batch=6)
     trainer = build(MIX, asked, tmp_path, find_base(asked), Spent())
+    without_tree(trainer)
     listed, elsewhere = [5, 6, 7, 8, 9, 10], [30, 31, 32, 33, 34, 35]
     prompts = [[*listed, 20], [*listed, 20], [*elsewhere, 22], [*listed, 21], [*listed, 21]]
     ids = torch.tensor([[*prompt, 40 + n, 41, 42] for n, prompt in enumerate(prompts)])

@@ -237,18 +237,56 @@ def test_logprobs_are_those_of_one_plain_forward_pass(llama, temperature):
     assert said.logprobs == pytest.approx(wanted.tolist(), abs=1e-4)
 
 
-def test_tokens_are_drawn_as_often_as_they_are_likely(llama):
-    asked, model = [1, 40, 50, 60], sampler(llama)
-    with torch.no_grad():  # sharper than random weights are, so that a few tokens stand out
+def sharper(model):
+    """A head by which a few tokens stand out, as random weights have none."""
+    with torch.no_grad():
         model.model.lm_head.weight *= 60
+    return model
+
+
+def test_tokens_are_drawn_as_often_as_they_are_likely(llama):
+    """Each first token, and each two of them: a thousand rows that are alike, until they part."""
+    asked, model = [1, 40, 50, 60], sharper(sampler(llama))
     plain = load_model(llama, "float32")
     copy_weights(model.model, plain)
     chances = plain(torch.tensor([asked])).logits[0, -1].softmax(-1)
-    drawn = [s.tokens[0] for s in model.say([asked] * 1000, range(1000), 1, 1.0)]
+    said = [tuple(s.tokens) for s in model.say([asked] * 1000, range(1000), 2, 1.0)]
+    drawn = [tokens[0] for tokens in said]
     for token in chances.topk(3).indices.tolist():
         assert drawn.count(token) / 1000 == pytest.approx(chances[token].item(), abs=0.05)
+        after = plain(torch.tensor([[*asked, token]])).logits[0, -1].softmax(-1)
+        for second in after.topk(2).indices.tolist():
+            both = (chances[token] * after[second]).item()
+            assert said.count((token, second)) / 1000 == pytest.approx(both, abs=0.05)
     greedy = model.say([asked], [0], 1, 0.0)[0]
     assert greedy.tokens == [int(chances.argmax())]
+
+
+@pytest.mark.parametrize("memory", [300, 80_000])
+@pytest.mark.parametrize("temperature", [0.0, 0.8, 1.5])
+def test_guesses_and_rows_that_are_read_once_change_nothing_that_is_sampled(
+    llama, temperature, memory
+):
+    """Turn after turn, and with so little room that slots are taken from what ended."""
+    quick, plain = sharper(sampler(llama, memory)), sharper(sampler(llama, memory))
+    plain.guesses = plain.merges = False
+    asked = [[5, 6, 7, 8] * 9] * 6 + [[9, 10, 11] * 8] * 3 + [[5, 6, 7, 8] * 8 + [9]]
+    seeds = range(len(asked))
+    parted = 0
+    for turn in range(3):
+        found, wanted = (
+            each.say(asked, [10 * n + turn for n in seeds], 30, temperature)
+            for each in (quick, plain)
+        )
+        assert [said.tokens for said in found] == [said.tokens for said in wanted]
+        for one, other in zip(found, wanted, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-3)
+            assert one.ended == other.ended
+        parted += len({tuple(said.tokens) for said in found}) > 3
+        asked = [prompt + said.tokens + [12, 13] for prompt, said in zip(asked, found, strict=True)]
+    assert quick.steps < plain.steps or temperature > 1  # the slowest row decides
+    assert quick.prefilled < plain.prefilled
+    assert parted or not temperature
 
 
 def test_a_turn_computes_only_what_is_new(llama):

@@ -1,19 +1,21 @@
-"""Greedy decoding in batches that never computes the same prefix twice.
+"""Decoding in batches that never computes the same prefix twice.
 
 The turns of an episode extend one another, and scenes share their system message with its tools.
 So the keys and values of sequences stay in slots (`toolshift.lm.slots`), looked up by tokens: a
 conversation that goes on is extended in place, one that begins like another copies what both have.
 Nothing needs to say which turn belongs to which episode. Where few rows are left in a batch, tokens
 are guessed from what was read (`toolshift.lm.guesses`), and those are kept that the model chooses.
+Prompts that are alike are one row until something else is said after them, where tokens are sampled
+(`toolshift.train.generation`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -67,9 +69,13 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
 
 @dataclass
 class _Row:
-    """One sequence on its way through a batch; of the first `length` positions keys are known."""
+    """One sequence on its way through a batch; of the first `length` positions keys are known.
 
-    index: int
+    Its members are the prompts of the batch that it completes: those that are alike, as long as the
+    same was said after them.
+    """
+
+    members: list[int]
     tokens: Tokens
     slot: int
     length: int
@@ -81,10 +87,17 @@ class _Row:
     def missing(self) -> int:
         return len(self.tokens) - self.length
 
-    def say(self, token: int) -> None:
-        self.made.append(token)
-        if self.guesser is not None:
-            self.guesser.add(token)
+
+class _Branch(NamedTuple):
+    """How a row goes on for some of its members: what they said, from keys of so many positions."""
+
+    known: int
+    said: list[int]
+    members: list[int]
+
+
+Choose = Callable[[int, int, list[int]], dict[int, list[int]]]
+"""Which token each member of a row says, by the row's number and the place in its step."""
 
 
 class Decoder:
@@ -97,8 +110,10 @@ class Decoder:
             None for what suits the device.
     """
 
-    guesses: ClassVar[bool] = True
-    """Whether a step may compute more than one token of a row; not where tokens are sampled."""
+    guesses = True
+    """Whether a step may compute more than one token of a row."""
+    merges = True
+    """Whether prompts that are alike are one row."""
 
     def __init__(self, model: Any, stop: Sequence[int], memory_tokens: int | None = None) -> None:
         config = model.config.get_text_config()
@@ -158,17 +173,22 @@ class Decoder:
             Token ids, one list a prompt, in their order.
         """
         sequences = [np.asarray(prompt, dtype=np.int32) for prompt in prompts]
+        self._made: list[list[int]] = [[] for _ in sequences]
+        alike: dict[object, list[int]] = {}
+        for index, tokens in enumerate(sequences):
+            merged = self.merges and not constraints
+            alike.setdefault(tokens.tobytes() if merged else index, []).append(index)
         with torch.inference_mode():
             if self._remember:
                 for tokens in sequences:  # what these stand on outlives what they share
                     self.memory.longest(tokens)
                 self._learn_shared(sequences)
-            rows = self._rows(sequences, limit)
+            rows = self._rows(sequences, limit, list(alike.values()))
             for row in rows:
-                row.constraint = constraints[row.index] if constraints else None
+                row.constraint = constraints[row.members[0]] if constraints else None
             self._run(rows, limit)
         self.memory.shrink()
-        return [row.made for row in sorted(rows, key=lambda row: row.index)]
+        return self._made
 
     def forget(self, keep_room: bool = False) -> None:
         """Drops all keys and values that are kept between calls, and gives the memory back.
@@ -181,12 +201,13 @@ class Decoder:
         if self.graphs is not None and not keep_room:
             self.graphs.drop()
 
-    def _rows(self, sequences: list[Tokens], limit: int) -> list[_Row]:
+    def _rows(self, sequences: list[Tokens], limit: int, alike: list[list[int]]) -> list[_Row]:
         """The rows of a batch, those first of which least is missing."""
-        places = self.memory.place(sequences, limit + MAX_GUESSES)
+        some = [sequences[members[0]] for members in alike]
+        places = self.memory.place(some, limit + MAX_GUESSES, len(sequences) - len(some))
         rows = [
-            _Row(index, tokens, place.slot, place.known, None, [])
-            for index, (tokens, place) in enumerate(zip(sequences, places, strict=True))
+            _Row(members, tokens, place.slot, place.known, None, [])
+            for members, tokens, place in zip(alike, some, places, strict=True)
         ]
         return sorted(rows, key=lambda row: row.missing)
 
@@ -204,7 +225,7 @@ class Decoder:
         self._learn_shared(list(shared.values()))  # what these share among themselves comes first
         missing = [tokens for tokens in shared.values() if self._missing(tokens) >= SHARE_FROM]
         if missing:
-            self._run(self._rows(missing, 0), 0)
+            self._run(self._rows(missing, 0, [[n] for n in range(len(missing))]), 0)
 
     def _missing(self, tokens: Tokens) -> int:
         return len(tokens) - self.memory.longest(tokens)
@@ -239,74 +260,92 @@ class Decoder:
 
     def _decode(self, rows: list[_Row], logits: torch.Tensor, limit: int) -> None:
         guessing = self.guesses and not any(row.constraint for row in rows)
-        if guessing:
-            for row in rows:
-                row.guesser = Guesser(row.tokens.tolist())
-        while True:
-            tokens = self._choose(rows, logits).tolist()
-            going = [self._take(row, token, limit) for row, token in zip(rows, tokens, strict=True)]
-            rows = [row for row, goes_on in zip(rows, going, strict=True) if goes_on]
-            if not rows:
-                return
-            most = min(MAX_GUESSES, self.sizes.step // len(rows) - 1) if guessing else 0
-            drafts = [row.guesser.guess(most) if row.guesser and most else [] for row in rows]
-            width = 1 + max(map(len, drafts))
-            ids = np.zeros((len(rows), width), dtype=np.int32)
+        drafts: list[list[int]] = [[] for _ in rows]
+        found = logits[:, None]
+        for row in rows:
+            row.length -= 1  # as after a step, of its last token
+            row.guesser = Guesser(row.tokens.tolist()) if guessing else None
+        while rows := self._follow(rows, drafts, found, limit):
+            most = min(MAX_GUESSES, self.sizes.step // len(rows) - 1)
+            drafts = [self._draft(row, min(most, limit - len(row.made) - 1)) for row in rows]
+            ids = np.zeros((len(rows), 1 + max(map(len, drafts))), dtype=np.int32)
             for place, (row, draft) in enumerate(zip(rows, drafts, strict=True)):
                 ids[place, : 1 + len(draft)] = [row.made[-1], *draft]
             found = self._step(rows, ids)
             self.steps += 1
-            rows, logits = self._verified(rows, drafts, found, limit)
-            if not rows:
-                return
 
-    def _verified(
-        self, rows: list[_Row], drafts: list[list[int]], logits: torch.Tensor, limit: int
-    ) -> tuple[list[_Row], torch.Tensor]:
-        """Takes the guesses that the model would have made; returns who goes on, and from where."""
-        chosen = logits.argmax(dim=-1).tolist() if any(drafts) else []
-        kept, places = [], []
+    def _draft(self, row: _Row, most: int) -> list[int]:
+        """What a row may say next, before it would stop."""
+        draft = row.guesser.guess(most) if row.guesser and most > 0 else []
+        ends = [place for place, token in enumerate(draft) if token in self.stop]
+        return draft[: ends[0]] if ends else draft
+
+    def _follow(
+        self, rows: list[_Row], drafts: list[list[int]], found: torch.Tensor, limit: int
+    ) -> list[_Row]:
+        """Goes on with what the model chooses after a step of each row, as far as it was guessed.
+
+        Returns:
+            The rows that go on: one for each thing that members of a row have said.
+        """
+        choose = self._chooser(rows, found)
+        kept = {row.slot for row in rows}
+        going = []
         for number, (row, draft) in enumerate(zip(rows, drafts, strict=True)):
-            row.length += 1
-            right = 0
-            goes_on = True
-            while goes_on and right < len(draft) and chosen[number][right] == draft[right]:
-                goes_on = self._take(row, draft[right], limit)
-                row.length += goes_on
-                right += 1
-            if goes_on:
-                kept.append(row)
-                places.append((number, right))
-        if not kept:
-            return kept, logits
-        at = torch.tensor(places, device=logits.device)
-        return kept, logits[at[:, 0], at[:, 1]]
+            branches, here = [], row.members
+            for place in range(len(draft) + 1):
+                said = choose(number, place, here)
+                here = said.pop(draft[place], []) if place < len(draft) else []
+                branches += [
+                    _Branch(row.length + 1 + place, [*draft[:place], token], some)
+                    for token, some in said.items()
+                ]
+                if not here:
+                    break
+            going += self._part(row, branches, limit, kept)
+        return going
 
-    def _take(self, row: _Row, token: int, limit: int) -> bool:
-        """Adds a token to what a row has made; returns whether it goes on."""
-        if token not in self.stop:
-            row.say(token)
-        if token not in self.stop and len(row.made) < limit:
-            return True
-        row.constraint = row.guesser = None
-        self._note(row)
-        return False
+    def _part(self, row: _Row, branches: list[_Branch], limit: int, kept: set[int]) -> list[_Row]:
+        """The branches of a row that go on; the first in its slot, others in copies of it."""
+        going: list[_Row] = []
+        before, slot, constraint = row.made, row.slot, row.constraint
+        for branch in branches:
+            stopped = branch.said[-1] in self.stop
+            row.made = before + (branch.said[:-1] if stopped else branch.said)
+            row.length = branch.known
+            if stopped or len(row.made) >= limit:
+                for member in branch.members:
+                    self._made[member] = row.made
+                if not going:
+                    self._note(row)
+                continue
+            own = slot if not going else self.memory.fork(slot, branch.known, kept)
+            kept.add(own)
+            one = _Row(branch.members, row.tokens, own, branch.known, constraint, row.made)
+            if row.guesser is not None:
+                one.guesser = Guesser([*row.tokens.tolist(), *row.made]) if going else row.guesser
+            going.append(one)
+        if going and going[0].guesser is not None:
+            for token in going[0].made[len(before) :]:
+                going[0].guesser.add(token)
+        return going
 
     def _note(self, row: _Row) -> None:
         """Notes in a row's slot of which tokens it has the keys; the last one was never fed."""
         made = np.asarray(row.made, dtype=np.int32)
         self.memory.slots[row.slot].tokens = np.concatenate([row.tokens, made])[: row.length]
 
-    def _choose(self, rows: list[_Row], logits: torch.Tensor) -> torch.Tensor:
+    def _chooser(self, rows: list[_Row], found: torch.Tensor) -> Choose:
+        """What says which token comes after each position of a step; logits [rows, width, all]."""
         for place, row in enumerate(rows):
             if row.constraint is not None:
-                barred = torch.as_tensor(~row.constraint.allowed(), device=logits.device)
-                logits[place, barred] = -torch.inf
-        tokens = logits.argmax(dim=-1)
-        for row, token in zip(rows, tokens.tolist(), strict=True):
+                barred = torch.as_tensor(~row.constraint.allowed(), device=found.device)
+                found[place, 0, barred] = -torch.inf
+        tokens = found.argmax(dim=-1).tolist()
+        for row, chosen in zip(rows, tokens, strict=True):
             if row.constraint is not None:
-                row.constraint.accept(token)
-        return tokens
+                row.constraint.accept(chosen[0])
+        return lambda number, place, members: {tokens[number][place]: members}
 
     def _forward(self, rows: list[_Row], ids: NDArray[np.int32], keep: int) -> torch.Tensor:
         """Runs the model over `ids`, which come after what is known of each row."""

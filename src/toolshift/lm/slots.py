@@ -80,8 +80,17 @@ class Slots:
         self.slots[best].used = next(self._clock)
         return lengths[best]
 
-    def place(self, sequences: list[Tokens], more: int) -> list[Place]:
-        """Finds a slot for each sequence, with what is known of it."""
+    def place(self, sequences: list[Tokens], more: int, forks: int = 0) -> list[Place]:
+        """Finds a slot for each sequence, with what is known of it.
+
+        Args:
+            sequences: to be extended, each by at most `more` tokens.
+            more: of the tokens.
+            forks: how many slots more may be wanted (`fork`) while they are.
+
+        Returns:
+            A place for each.
+        """
         common = [[common_prefix(s.tokens, tokens) for s in self.slots] for tokens in sequences]
         placed = self._taken_over(common)
         sources = {
@@ -96,7 +105,7 @@ class Slots:
             if row not in placed:
                 placed[row] = self._free(kept, most)
                 kept.add(placed[row])
-        self._grow(width)
+        self._grow(width, forks)
         found = []
         for row, tokens in enumerate(sequences):
             source, known = sources.get(row, placed[row]), 0
@@ -104,6 +113,15 @@ class Slots:
                 known = common[row][source]
             found.append(self._put(placed[row], tokens, source, known))
         return found
+
+    def fork(self, source: int, known: int, kept: set[int]) -> int:
+        """A slot that begins with the first `known` keys and values of another; `kept` stay."""
+        width = self.cells[0].shape[3]
+        slot = self._free(kept, max(len(kept) + 1, self.max_tokens // width))
+        self._grow(width)
+        self._copy(source, slot, known)
+        self.slots[slot] = Slot(_EMPTY, next(self._clock))
+        return slot
 
     def shrink(self) -> None:
         """Forgets the oldest sequences, until no more positions are known than may be.
@@ -151,14 +169,14 @@ class Slots:
         self.slots.append(Slot(_EMPTY))
         return len(self.slots) - 1
 
-    def _grow(self, width: int) -> None:
+    def _grow(self, width: int, forks: int = 0) -> None:
         """Makes room for all slots and for `width` positions of each, with some to spare."""
         two, slots, groups, positions, size = self.cells[0].shape
         if len(self.slots) <= slots and width <= positions:
             return
         width = max(width, positions)
         room = -(-len(self.slots) // self.at_once) * self.at_once
-        room = max(len(self.slots), min(room, self.max_tokens // width))
+        room = max(len(self.slots), min(room + forks, self.max_tokens // width))
         shape = (two, max(room, slots), groups, width, size)
         for layer, cells in enumerate(self.cells):  # one by one, or all were there twice meanwhile
             # Zeros, not empty: on a GPU what is masked takes part in a product, and NaN * 0 is NaN.
@@ -170,11 +188,14 @@ class Slots:
         # The last token is always computed: its logits are wanted.
         known = min(known, len(tokens) - 1)
         if source != slot and known:
-            for cells in self.cells:
-                cells[:, slot, :, :known] = cells[:, source, :, :known]
+            self._copy(source, slot, known)
             self.slots[source].used = next(self._clock)
         self.slots[slot] = Slot(tokens[:known], next(self._clock))
         return Place(slot, known)
+
+    def _copy(self, source: int, slot: int, known: int) -> None:
+        for cells in self.cells:
+            cells[:, slot, :, :known] = cells[:, source, :, :known]
 
 
 def common_prefix(one: Tokens, other: Tokens) -> int:

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from toolshift.core.errors import UsageError
-from toolshift.lm.decode import Decoder
+from toolshift.lm.decode import Choose, Decoder
 from toolshift.lm.dtype import computes_in
 from toolshift.train.rollout import Said
 
@@ -23,11 +23,17 @@ from toolshift.train.rollout import Said
 class Sampler(Decoder):
     """A `Decoder` that samples, and says how likely each token was.
 
-    The draws of a row are made beforehand from its own seed, so that no other row, nor how long
-    another one goes on, has a part in what is sampled.
+    The draws of a prompt are made beforehand from its own seed, so that no other one, nor how long
+    another one goes on, has a part in what is sampled. Nor have guesses: at each place the token is
+    drawn as it would be without them, and a guess is kept where it is what is drawn, which is as
+    likely as the model finds it. Prompts that are alike are read once, and part where they draw
+    different tokens.
     """
 
-    guesses = False
+    def __init__(self, model: Any, stop: Sequence[int], memory_tokens: int | None = None) -> None:
+        # A GPU takes as long for a step of few rows, and a branch would move what graphs write to.
+        self.guesses = self.merges = model.device.type == "cpu"
+        super().__init__(model, stop, memory_tokens)
 
     def say(
         self,
@@ -43,25 +49,46 @@ class Sampler(Decoder):
         self.complete(prompts, limit)
         return [Said(tokens, logprobs, tokens[-1] in self.stop) for tokens, logprobs in self._said]
 
-    def _choose(self, rows: list[Any], logits: torch.Tensor) -> torch.Tensor:
-        scaled = logits / (self._temperature or 1.0)
-        logprobs = scaled.log_softmax(dim=-1)
-        tokens = self._sample(rows, logprobs) if self._temperature else logits.argmax(dim=-1)
-        chosen = logprobs.gather(1, tokens[:, None])[:, 0]
-        for row, token, logprob in zip(rows, tokens.tolist(), chosen.tolist(), strict=True):
-            made, likely = self._said[row.index]
-            made.append(token)
-            likely.append(logprob)
-        return tokens
+    def _chooser(self, rows: list[Any], found: torch.Tensor) -> Choose:
+        at = [number for number, row in enumerate(rows) for _ in row.members]
+        members = [member for row in rows for member in row.members]
+        places = [len(rows[number].made) for number in at]
+        first = dict(zip(members, self._drawn(found[:, 0], at, members, places), strict=True))
 
-    def _sample(self, rows: list[Any], logprobs: torch.Tensor) -> torch.Tensor:
-        limit = self._draws.shape[1]
-        drawn = torch.stack([self._draws[row.index, min(len(row.made), limit - 1)] for row in rows])
-        drawn = drawn.to(logprobs.device)
-        # Doubles: a float's sum over 49,000 probabilities is off by more than the rarest of them.
-        mass = logprobs.double().exp().cumsum(dim=-1)
-        found = torch.searchsorted(mass, drawn[:, None] * mass[:, -1:], right=True)
-        return found[:, 0].clamp(max=logprobs.shape[1] - 1)
+        def choose(number: int, place: int, some: list[int]) -> dict[int, list[int]]:
+            if place:
+                where = [len(rows[number].made) + place] * len(some)
+                tokens = self._drawn(found[number, place, None], [0] * len(some), some, where)
+            else:
+                tokens = [first[member] for member in some]
+            said: dict[int, list[int]] = {}
+            for token, member in zip(tokens, some, strict=True):
+                said.setdefault(token, []).append(member)
+            return said
+
+        return choose
+
+    def _drawn(
+        self, logits: torch.Tensor, at: list[int], members: list[int], places: list[int]
+    ) -> list[int]:
+        """The token that each member draws from the row of logits `at` its own, and notes it."""
+        logprobs = (logits / (self._temperature or 1.0)).log_softmax(dim=-1)
+        own = torch.tensor(at, device=logits.device)
+        if self._temperature:
+            drawn = self._draws[members, places].to(logits.device)
+            # Doubles: a float's sum over 49,000 probabilities is off by more than the rarest.
+            mass = logprobs.double().exp().cumsum(dim=-1)[own]
+            found = torch.searchsorted(mass, drawn[:, None] * mass[:, -1:], right=True)
+            tokens = found[:, 0].clamp(max=logprobs.shape[1] - 1)
+        else:
+            tokens = logits.argmax(dim=-1)[own]
+        said = tokens.tolist()
+        for member, token, logprob in zip(
+            members, said, logprobs[own, tokens].tolist(), strict=True
+        ):
+            self._said[member][0].append(token)
+            self._said[member][1].append(logprob)
+        return said
 
 
 def _draws(seed: int, limit: int) -> torch.Tensor:

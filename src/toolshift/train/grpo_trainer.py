@@ -386,15 +386,15 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
             _round_reference(model, self.settings.precision)
             inner = model.get_base_model() if hasattr(model, "get_base_model") else model
             plain = attends_plainly(inner) and self.args.device.type == "cpu"
-            add_scores(
-                inner,
-                self.temperature,
+            share = (
                 self.settings.share
                 and worth_sharing(inner)
                 and Decoder.fits(inner)
                 and self._alone
-                and not self.settings.checkpointing,
+                and not self.settings.checkpointing
             )
+            add_scores(inner, self.temperature, share, tree=share and plain)
+            self._tree = share and plain
             if plain:
                 use_plain_attention(inner)
 
@@ -466,6 +466,9 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
                 0.0 * parameter.sum() for parameter in model.parameters() if parameter.requires_grad
             )
         self._own = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        if self._alone and not self.beta:
+            # Without an advantage a row has no gradient, so it is not read.
+            self._own &= inputs["advantages"].view(len(self._own), -1).any(dim=1)[:, None]
         loss = super()._compute_loss(model, inputs)
         drift = (self._scored - inputs["sampling_per_token_logps"]).abs()[self._own].mean()
         self._metrics["train"]["drift"].append(self.accelerator.gather(drift).mean().item())
@@ -492,7 +495,11 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
         scores = [self._scores(model, *piece) for piece in pieces]
         logps = torch.cat([part for part, _ in scores])
         self._scored = logps.detach()
-        return logps, torch.cat([part for _, part in scores]) if compute_entropy else None, None
+        if not compute_entropy:
+            return logps, None, None
+        entropies = torch.cat([part for _, part in scores])
+        # Rows that were not read count as the others do, on average.
+        return logps, torch.where(own, entropies, entropies[own].mean().nan_to_num()), None
 
     def _preceded(self, ids: torch.Tensor, real: torch.Tensor, kept: int) -> torch.Tensor:
         """Which of the last tokens have one before them: a further sequence's first has none."""
@@ -523,8 +530,8 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
         """Rows as the model reads them, and which of the wanted tokens they score.
 
         A row of several sequences is one row for each. Sequences that begin with the same tools are
-        read together, of whatever group: the tools are then computed once. Over several processes
-        all are read at once, for each has to call the model equally often.
+        read together, of whatever group: the tools are then computed once. As a tree all are read
+        together, and over several processes, for each has to call the model equally often.
         """
         rows = pack(ids, real, own)
         spans = [
@@ -533,7 +540,7 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
             for begin, end in self._sequences(rows.ids[row, :length])
         ]
         prompts = real[:, : -own.shape[1]].sum(dim=1).tolist()
-        together = _alike(rows, spans) if self._alone else [spans]
+        together = _alike(rows, spans) if self._alone and not self._tree else [spans]
         if len(spans) == len(ids) and len(together) == 1:
             return [(rows, own)]
         packs = []

@@ -1,8 +1,10 @@
 """How likely a model finds tokens: log-probabilities computed only where they are wanted.
 
-The same two savings as in `toolshift.train.loss`: the head at wanted tokens only, and the opening
-that rows have in common once (the samples of a group share a prompt of hundreds of tokens). TRL's
-own path computes the head at every token on a CPU and every prompt again; the values are equal.
+The head is computed at wanted tokens only. What rows have in common from their beginnings on is
+computed once: on a CPU all of it (`toolshift.train.tree`), for the samples of a group share a
+prompt of hundreds of tokens and often their first calls; elsewhere the opening that all rows share.
+TRL's own path computes the head at every token on a CPU and every prompt again; the values are
+equal.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from toolshift.train.loss import ODD_HEADS, states
+from toolshift.train.loss import ODD_HEADS, states, tree_states
+from toolshift.train.tree import tree_of
 
 CHUNK = 1024
 """Tokens whose logits exist at once: 200 MB for a vocabulary of 49,000."""
@@ -33,7 +36,7 @@ class Packed(NamedTuple):
     shared: int
 
 
-def add_scores(model: Any, temperature: float, share: bool) -> None:
+def add_scores(model: Any, temperature: float, share: bool, tree: bool = False) -> None:
     """Teaches a model to score tokens: `model(input_ids=ids, scored=mask, shared=n)`.
 
     The result is log-probabilities and entropies (without gradient) of the scored tokens, row by
@@ -44,6 +47,7 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
         model: a transformers causal language model, below any adapter.
         temperature: by which logits are divided, as in the sampling.
         share: whether the first `shared` tokens may be computed once.
+        tree: whether all that rows share may be, of a model with `plain_attention`.
     """
     forward = model.forward
     config = model.config.get_text_config()
@@ -55,6 +59,8 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
         if scored is None:
             return forward(*args, **kwargs)
         ids = kwargs["input_ids"]
+        if direct and tree and bool(scored.any()):
+            return _of_tree(self, ids, scored, temperature)
         if direct:
             return _direct(self, Packed(ids, scored, shared if share else 0), temperature)
         wanted = scored[:, 1:]
@@ -67,7 +73,35 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
 def _direct(model: Any, rows: Packed, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
     hidden = states(model, rows.ids, rows.shared)
     ids, wanted = rows.ids[:, rows.shared :], rows.scored[:, rows.shared + 1 :]
-    asked, targets = hidden[:, :-1][wanted], ids[:, 1:][wanted]
+    return _by_head(model, hidden[:, :-1][wanted], ids[:, 1:][wanted], temperature)
+
+
+def _of_tree(
+    model: Any, ids: torch.Tensor, scored: torch.Tensor, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each pair of a node and a token after it is scored once, for all rows that have it."""
+    rows = [
+        (tokens[: wanted[-1]], wanted, tokens)
+        for tokens, mask in zip(ids.tolist(), scored.tolist(), strict=True)
+        for wanted in [[place for place, own in enumerate(mask) if own]]
+        if wanted
+    ]
+    tree = tree_of([known for known, _, _ in rows])
+    pairs: dict[tuple[int, int], int] = {}
+    places = [
+        pairs.setdefault((int(path[place - 1]), tokens[place]), len(pairs))
+        for (_, wanted, tokens), path in zip(rows, tree.paths, strict=True)
+        for place in wanted
+    ]
+    nodes, targets = torch.tensor(list(pairs), device=ids.device).T
+    logps, entropies = _by_head(model, tree_states(model, tree)[nodes], targets, temperature)
+    return logps[places], entropies[places]
+
+
+def _by_head(
+    model: Any, asked: torch.Tensor, targets: torch.Tensor, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The scores of tokens by the states before them."""
     head = model.get_output_embeddings()
 
     def part(some: torch.Tensor, their: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -20,6 +20,7 @@ from transformers.cache_utils import DynamicCache
 
 from toolshift.lm.decode import Decoder
 from toolshift.lm.device import fills_a_gpu
+from toolshift.train.tree import Tree, tree_attention
 
 MAX_KEPT = 2**25
 """Attention weights of one layer that are kept for the gradient: 67 MB in bf16."""
@@ -102,6 +103,28 @@ def states(model: Any, ids: torch.Tensor, shared: int) -> torch.Tensor:
     return hidden
 
 
+def tree_states(model: Any, tree: Tree) -> torch.Tensor:
+    """The last hidden states of the nodes of a tree, of a model with `plain_attention`.
+
+    Args:
+        model: a transformers causal language model.
+        tree: of the tokens.
+
+    Returns:
+        Shape (nodes, width).
+    """
+    device = model.device
+    hidden: torch.Tensor = model.base_model(
+        input_ids=tree.ids[None].to(device),
+        # Of the shape that transformers takes as it is; who sees whom, the tree says.
+        attention_mask=torch.zeros((1, 1, 1, 1), dtype=model.dtype, device=device),
+        position_ids=tree.depth[None].to(device),
+        use_cache=False,
+        tree=tree,
+    )[0]
+    return hidden[0]
+
+
 def weighted(logits: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """The same loss from the logits of all tokens but the last.
 
@@ -134,6 +157,7 @@ def plain_attention(
     value: torch.Tensor,
     mask: torch.Tensor | None,
     scaling: float = 1.0,
+    tree: Tree | None = None,
     **_: object,
 ) -> tuple[torch.Tensor, None]:
     """Causal attention as two matrix products: on a CPU faster, with its gradient, than fused.
@@ -141,7 +165,14 @@ def plain_attention(
     The queries stand at the end of the keys. Where the weights of a layer are too many to be kept
     for the gradient, they are computed again: of four rows of 2,000 tokens, SmolLM2 has 8.6 GB.
     On a CPU the queries are taken in blocks, of which none reads the keys that come after it.
+    Nodes of a tree attend to their ancestors (`toolshift.train.tree`).
     """
+    if tree is not None:
+        pairs = query.shape[1] * sum(block.barred.numel() for block in tree.blocks)
+        arguments: tuple[Any, ...] = (query, key, value, scaling, tree)
+        if pairs > MAX_KEPT and torch.is_grad_enabled():
+            return checkpoint(tree_attention, *arguments, use_reentrant=False), None
+        return tree_attention(*arguments), None
     pairs = query.shape[:-1].numel() * key.shape[2]
     attend = _attend if query.is_cuda else _in_blocks
     if pairs > MAX_KEPT and torch.is_grad_enabled():
