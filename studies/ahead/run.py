@@ -1,0 +1,378 @@
+"""What `toolshift` says of a release before it is run, and what then happens.
+
+    python studies/ahead/run.py install FOLDER   # every version of servers.toml; npm, pip, network
+    python studies/ahead/run.py lists FOLDER     # tools/list of each, and no other question
+    python studies/ahead/run.py users FOLDER     # the calls of users.toml, on the old versions
+    python studies/ahead/run.py predict          # from the lists and the calls alone
+    python studies/ahead/run.py play FOLDER      # on the new versions; checks the hash first
+    python studies/ahead/run.py page             # the tables of README.md
+
+Servers run without network where the machine allows it, in a scratch folder that is also their
+home. A call is refused where the answer is an error of the protocol, says `isError`, or says in its
+own words that it failed (`failed_in_words`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "real_drift"))
+
+from collect import CAPABILITIES, WORK, ask, innermost, install, slug, target_of  # noqa: E402
+from mcp.shared.exceptions import MCPError  # noqa: E402
+
+from toolshift.core.files import pack  # noqa: E402
+from toolshift.data.augment import Recipe, augmented  # noqa: E402
+from toolshift.drift.calls import Checker, RecordedCall  # noqa: E402
+from toolshift.drift.release import ExpectedCall, _meets, read_release  # noqa: E402
+from toolshift.interop.mcp_client import Upstream, decline, greet, ignore  # noqa: E402
+from toolshift.shifts.release.inputs import side_of  # noqa: E402
+from toolshift.shifts.release.mapping import Answers  # noqa: E402
+
+SECONDS = 60
+LONGEST = 4000
+"""Characters of an answer that are kept; a longer one is kept as its hash and its beginning."""
+Call = dict[str, Any]
+
+
+def servers() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((HERE / "servers.toml").read_text())
+
+
+def users() -> dict[str, dict[str, list[Call]]]:
+    return tomllib.loads((HERE / "users.toml").read_text())
+
+
+def read(name: str) -> Any:
+    return json.loads(gzip.decompress((HERE / f"{name}.json.gz").read_bytes()))
+
+
+def write(name: str, content: Any) -> None:
+    raw = json.dumps(content, indent=0, ensure_ascii=False).encode()
+    (HERE / f"{name}.json.gz").write_bytes(pack(raw))
+
+
+def folder_of(folder: str, name: str, version: str) -> Path:
+    return Path(folder) / f"{slug(name)}@{version}"
+
+
+def pairs() -> Iterator[tuple[str, str, str]]:
+    """Each server with its old and its new version, where there is a user of the old one."""
+    known = users()
+    for name, about in servers().items():
+        for old, new in pairwise(about["versions"]):
+            if old in known.get(name, {}):
+                yield name, old, new
+
+
+# -- the servers -----------------------------------------------------------------------------------
+
+
+def installed(folder: str) -> None:
+    for name, about in servers().items():
+        for version in about["versions"]:
+            where = folder_of(folder, name, version)
+            if not where.exists():
+                where.mkdir(parents=True)
+                install(name, about, version, where)
+
+
+def scratch(about: Mapping[str, Any], work: Path) -> None:
+    """Lays out a scratch folder as servers.toml says."""
+    for path, text in about.get("files", {}).items():
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text(text)
+    if "before" in about:
+        done = subprocess.run(["sh", "-c", about["before"]], cwd=work, capture_output=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr.decode())
+
+
+def listed(folder: str) -> None:
+    """Takes the lists that are not there yet."""
+    found = read("lists") if (HERE / "lists.json.gz").exists() else {}
+    for name, about in servers().items():
+        for version in about["versions"]:
+            where = folder_of(folder, name, version)
+            if version in found.get(name, {}) or not where.exists():
+                continue
+            with tempfile.TemporaryDirectory() as work:
+                scratch(about, Path(work))
+                try:
+                    tools = ask(name, about, version, where, Path(work))
+                except Exception as fault:
+                    print(f"{name} {version}: {str(innermost(fault))[:200]}", flush=True)
+                    continue
+            found.setdefault(name, {})[version] = tools
+            print(f"{name} {version}: {len(tools)} tools", flush=True)
+            write("lists", found)
+
+
+# -- playing ---------------------------------------------------------------------------------------
+
+
+async def played(
+    name: str, version: str, calls: Sequence[Call], folder: str, known: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The answers of one version to calls that are made one after the other.
+
+    `known` has the values that calls take from earlier answers, as they are written in the calls.
+    """
+    about = servers()[name]
+    with tempfile.TemporaryDirectory() as place, (Path(place) / "errors").open("w") as errors:
+        work = Path(place) / "work"
+        work.mkdir()
+        scratch(about, work)
+        where = folder_of(folder, name, version)
+        target = target_of(name, about, version, where, work, errors)
+        async with target.open() as streams, anyio.create_task_group() as group:
+            upstream = Upstream(streams, name)
+            await group.start(upstream.wire.run, decline, ignore)
+            with anyio.fail_after(120):
+                await greet(upstream, CAPABILITIES)
+                await upstream.tools(None)
+            answers, now = [], {WORK: str(work)}
+            for call in calls:
+                answer = await answered(upstream, call, now)
+                for key, pattern in call.get("take", {}).items():
+                    taken = re.search(pattern, said(answer))
+                    if taken:
+                        now[known.get(key, f"{{{key}}}")] = taken[1]
+                answers.append(tidy(answer, now))
+            group.cancel_scope.cancel()
+        return answers
+
+
+async def answered(upstream: Upstream, call: Call, now: Mapping[str, str]) -> dict[str, Any]:
+    text = json.dumps(call.get("arguments", {}))
+    for old, new in now.items():
+        text = text.replace(old, new)
+    params = {"name": call["tool"], "arguments": json.loads(text)}
+    try:
+        with anyio.fail_after(SECONDS):
+            return {"result": await upstream.ask("tools/call", params)}
+    except MCPError as fault:
+        return {"error": {"code": fault.code, "message": fault.message}}
+    except TimeoutError:
+        return {"error": {"code": 0, "message": "no answer"}}
+
+
+def said(answer: Mapping[str, Any]) -> str:
+    """The words of an answer: its texts, or the message of an error."""
+    if "error" in answer:
+        return str(answer["error"]["message"])
+    content = answer["result"].get("content") or []
+    return "\n".join(one.get("text", f"<{one.get('type')}>") for one in content)
+
+
+def tidy(answer: Mapping[str, Any], now: Mapping[str, str]) -> dict[str, Any]:
+    """What is kept of an answer: how it ended, and its words without scratch names."""
+    text = said(answer)
+    for written, value in now.items():
+        text = text.replace(value, written)
+    ended = "error" if "error" in answer else "isError" if answer["result"].get("isError") else ""
+    words = not ended and failed_in_words(text)
+    kept = {"refused": ended or ("words" if words else ""), "said": text}
+    if len(text) > LONGEST:
+        kept |= {"said": text[:400], "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return kept
+
+
+def failed_in_words(text: str) -> bool:
+    """Whether a result that is no error says that the call failed."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return bool(re.match(r"\W*(error|failed|invalid|unknown tool)\b", text, re.IGNORECASE))
+    if not isinstance(data, dict):
+        return False
+    return bool(data.get("error")) or data.get("success") is False or data.get("status") == "error"
+
+
+def steadiness(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """How far the answers of two runs of one version are the same: in their words, in their shape
+    (all but numbers and hashes), or not at all."""
+    if one["said"] == other["said"]:
+        return "words"
+    return "shape" if shape(one["said"]) == shape(other["said"]) else "nothing"
+
+
+def shape(text: str) -> str:
+    return re.sub(r"\b[0-9a-f]{7,}\b|\d+", "#", text)
+
+
+def users_played(folder: str) -> None:
+    """Plays the user of each old version twice on it: what differs is not compared later."""
+    found = {}
+    for name, old, _ in pairs():
+        calls = users()[name][old]
+        runs = [asyncio.run(played(name, old, calls, folder, {})) for _ in range(2)]
+        for call, one, other in zip(calls, *runs, strict=True):
+            one["steady"] = steadiness(one, other)
+            mark = one["refused"] or f"ok, {one['steady']}"
+            print(f"{name} {old} {call['tool']}: {mark}: {one['said'][:110]!r}", flush=True)
+        found.setdefault(name, {})[old] = runs[0]
+    write("old", found)
+
+
+# -- predicting ------------------------------------------------------------------------------------
+
+
+def predict() -> None:
+    """Says of each call what becomes of it, from the two lists alone."""
+    lists = read("lists")
+    found = []
+    for name, old, new in pairs():
+        before, after = (side_of("mcp", version, lists[name][version]) for version in (old, new))
+        calls = users()[name][old]
+        settled = read_release(
+            before,
+            after,
+            Answers(),
+            lambda calls=calls: [  # type: ignore[misc]
+                (str(n), call["tool"], call.get("arguments", {})) for n, call in enumerate(calls)
+            ],
+        )
+        checks = Checker(before.tools), Checker(after.tools)
+        with tempfile.TemporaryDirectory() as folder:
+            shift = Path(folder) / "release.json"
+            shift.write_bytes(settled.shift.encode())
+            rows = [
+                {
+                    "tool": call["tool"],
+                    "arguments": call.get("arguments", {}),
+                    **predicted(call, settled.reading, checks),
+                    **carried(call, before.tools, shift),
+                }
+                for call in calls
+            ]
+        for row in rows:
+            if row["carried"]:
+                made = RecordedCall(row["carried"]["tool"], row["carried"]["arguments"])
+                row["carried_is_taken"] = not any(checks[1].fault(made))
+        worst = next((row.severity for row in settled.reading.rows), "nothing")
+        found.append({"server": name, "old": old, "new": new, "worst": worst, "calls": rows})
+    raw = json.dumps(found, indent=1, ensure_ascii=False).encode() + b"\n"
+    (HERE / "predictions.json").write_bytes(raw)
+    (HERE / "predictions.sha256").write_text(
+        f"{hashlib.sha256(raw).hexdigest()}  predictions.json\n"
+    )
+
+
+def predicted(call: Call, reading: Any, checks: tuple[Checker, Checker]) -> dict[str, Any]:
+    """refused, may differ or as before; and why."""
+    made = RecordedCall(call["tool"], call.get("arguments", {}))
+    if any(checks[0].fault(made)):
+        raise SystemExit(f"{call} is not valid by the old list: {checks[0].fault(made)}")
+    where, why = checks[1].fault(made)
+    expected = ExpectedCall("", made.tool, made.arguments)
+    met = [
+        row
+        for row in reading.rows
+        if row.change is not None and row.severity != "harmless" and _meets(expected, row.change)
+    ]
+    verdict = "refused" if why else "may differ" if met else "as before"
+    at = f"{where}: " if where else ""
+    because = [f"{row.severity}, {row.carriage}: {row.sentence}" for row in met]
+    return {"says": verdict, "why": f"{at}{why}"[:300], "changes": because[:6]}
+
+
+def carried(call: Call, tools: Sequence[Mapping[str, Any]], shift: Path) -> dict[str, Any]:
+    """The call as `toolshift augment --shift` writes it for the new tools; None where it is the
+    same, or cannot be carried."""
+    arguments = call.get("arguments", {})
+    made = {"name": call["tool"], "arguments": json.dumps(arguments)}
+    said = ", ".join(map(str, arguments.values())) or "it"
+    row = {
+        "messages": [
+            {"role": "user", "content": f"Please do {said}"},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "c1", "type": "function", "function": made}],
+            },
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool["name"],
+                    "description": tool.get("description") or "",
+                    "parameters": tool.get("inputSchema") or {"type": "object"},
+                },
+            }
+            for tool in tools
+        ],
+    }
+    recipe = Recipe(alpha=1.0, shifts=(str(shift),))
+    done = augmented(row, msgspec.json.encode(row), recipe)
+    if not done.rows:
+        why = "; ".join(done.reasons.values()) or done.untried
+        same = why.endswith("nothing that is shown changes")
+        return {"carried": None, "not_carried": "" if same else why[:300]}
+    last = done.rows[-1]["messages"][-1]
+    calls = [one for m in done.rows[-1]["messages"] for one in m.get("tool_calls") or ()]
+    if not calls:
+        return {"carried": None, "not_carried": f"refused: {last.get('content')}"[:300]}
+    (one,) = calls
+    given = one["function"]["arguments"]
+    given = json.loads(given) if isinstance(given, str) else given
+    now = {"tool": one["function"]["name"], "arguments": given}
+    same = now == {"tool": call["tool"], "arguments": arguments}
+    return {"carried": None if same else now, "not_carried": ""}
+
+
+# -- what happens ----------------------------------------------------------------------------------
+
+
+def predictions() -> list[dict[str, Any]]:
+    raw = (HERE / "predictions.json").read_bytes()
+    if hashlib.sha256(raw).hexdigest() != (HERE / "predictions.sha256").read_text().split()[0]:
+        raise SystemExit("predictions.json is not what was predicted")
+    return json.loads(raw)
+
+
+def new_played(folder: str) -> None:
+    """Plays each user on the new version: as it is, and with what is carried."""
+    found = []
+    for pair in predictions():
+        name, old, new = pair["server"], pair["old"], pair["new"]
+        calls = users()[name][old]
+        moved = [
+            {**call, **(row["carried"] or {})} for call, row in zip(calls, pair["calls"], strict=True)
+        ]
+        runs = [asyncio.run(played(name, new, made, folder, {})) for made in (calls, moved)]
+        found.append({"server": name, "old": old, "new": new, "as_is": runs[0], "carried": runs[1]})
+        print(name, old, new, [one["refused"] or "ok" for one in runs[0]], flush=True)
+        write("new", found)
+
+
+def main() -> None:
+    command, *folder = sys.argv[1:] or ["help"]
+    steps = {"install": installed, "lists": listed, "users": users_played, "play": new_played}
+    if command in steps and folder:
+        steps[command](folder[0])
+    elif command == "predict":
+        predict()
+    else:
+        raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
