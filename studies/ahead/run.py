@@ -219,8 +219,10 @@ def shape(text: str) -> str:
 
 def users_played(folder: str) -> None:
     """Plays the user of each old version twice on it: what differs is not compared later."""
-    found = {}
+    found = read("old") if (HERE / "old.json.gz").exists() else {}
     for name, old, _ in pairs():
+        if old in found.get(name, {}):
+            continue
         calls = users()[name][old]
         runs = [asyncio.run(played(name, old, calls, folder, {})) for _ in range(2)]
         for call, one, other in zip(calls, *runs, strict=True):
@@ -228,7 +230,7 @@ def users_played(folder: str) -> None:
             mark = one["refused"] or f"ok, {one['steady']}"
             print(f"{name} {old} {call['tool']}: {mark}: {one['said'][:110]!r}", flush=True)
         found.setdefault(name, {})[old] = runs[0]
-    write("old", found)
+        write("old", found)
 
 
 # -- predicting ------------------------------------------------------------------------------------

@@ -72,7 +72,8 @@ def command_of(name: str, about: dict[str, Any], version: str, where: Path) -> l
     if "script" in about:
         return [sys.executable, str(where / "bin" / about["script"]), *arguments]
     if about.get("registry") == "pypi":
-        return [sys.executable, "-m", about["module"], *arguments]
+        module = about.get("main", {}).get(version, about["module"])
+        return [sys.executable, "-m", module, *arguments]
     package = where / "node_modules" / name
     said = json.loads((package / "package.json").read_text()).get("bin") or {}
     own = name.rpartition("/")[2]  # the command that `npx` starts
