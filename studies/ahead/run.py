@@ -15,9 +15,9 @@ own words that it failed (`failed_in_words`).
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 import json
+import lzma
 import re
 import subprocess
 import sys
@@ -36,8 +36,8 @@ sys.path.insert(0, str(HERE.parent / "real_drift"))
 
 from collect import CAPABILITIES, WORK, ask, innermost, install, slug, target_of  # noqa: E402
 from mcp.shared.exceptions import MCPError  # noqa: E402
+from scipy.stats import beta  # noqa: E402
 
-from toolshift.core.files import pack  # noqa: E402
 from toolshift.data.augment import Recipe, augmented  # noqa: E402
 from toolshift.drift.calls import Checker, RecordedCall  # noqa: E402
 from toolshift.drift.release import ExpectedCall, _meets, read_release  # noqa: E402
@@ -60,12 +60,16 @@ def users() -> dict[str, dict[str, list[Call]]]:
 
 
 def read(name: str) -> Any:
-    return json.loads(gzip.decompress((HERE / f"{name}.json.gz").read_bytes()))
+    return json.loads(lzma.decompress((HERE / f"{name}.json.xz").read_bytes()))
 
 
 def write(name: str, content: Any) -> None:
-    raw = json.dumps(content, indent=0, ensure_ascii=False).encode()
-    (HERE / f"{name}.json.gz").write_bytes(pack(raw))
+    save(name, json.dumps(content, indent=0, ensure_ascii=False).encode())
+
+
+def save(name: str, raw: bytes) -> None:
+    packed = lzma.compress(raw, preset=9 | lzma.PRESET_EXTREME)
+    (HERE / f"{name}.json.xz").write_bytes(packed)
 
 
 def folder_of(folder: str, name: str, version: str) -> Path:
@@ -106,7 +110,7 @@ def scratch(about: Mapping[str, Any], work: Path) -> None:
 
 def listed(folder: str) -> None:
     """Takes the lists that are not there yet."""
-    found = read("lists") if (HERE / "lists.json.gz").exists() else {}
+    found = read("lists") if (HERE / "lists.json.xz").exists() else {}
     for name, about in servers().items():
         for version in about["versions"]:
             where = folder_of(folder, name, version)
@@ -219,7 +223,7 @@ def shape(text: str) -> str:
 
 def users_played(folder: str) -> None:
     """Plays the user of each old version twice on it: what differs is not compared later."""
-    found = read("old") if (HERE / "old.json.gz").exists() else {}
+    found = read("old") if (HERE / "old.json.xz").exists() else {}
     for name, old, _ in pairs():
         if old in found.get(name, {}):
             continue
@@ -271,7 +275,7 @@ def predict() -> None:
         worst = next((row.severity for row in settled.reading.rows), "nothing")
         found.append({"server": name, "old": old, "new": new, "worst": worst, "calls": rows})
     raw = json.dumps(found, indent=1, ensure_ascii=False).encode() + b"\n"
-    (HERE / "predictions.json").write_bytes(raw)
+    save("predictions", raw)
     (HERE / "predictions.sha256").write_text(
         f"{hashlib.sha256(raw).hexdigest()}  predictions.json\n"
     )
@@ -344,7 +348,7 @@ def carried(call: Call, tools: Sequence[Mapping[str, Any]], shift: Path) -> dict
 
 
 def predictions() -> list[dict[str, Any]]:
-    raw = (HERE / "predictions.json").read_bytes()
+    raw = lzma.decompress((HERE / "predictions.json.xz").read_bytes())
     if hashlib.sha256(raw).hexdigest() != (HERE / "predictions.sha256").read_text().split()[0]:
         raise SystemExit("predictions.json is not what was predicted")
     return json.loads(raw)
@@ -365,6 +369,146 @@ def new_played(folder: str) -> None:
         write("new", found)
 
 
+# -- what came of it -------------------------------------------------------------------------------
+
+BY_EYE = {("code-index-mcp", "2.8.0", 3): "says that it needs another call first, and does nothing"}
+"""Answers that are no refusal by the rule and are one to a reader: by server, new version, place."""
+TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?")
+VERDICTS = ("refused", "may differ", "as before")
+START, END = "<!-- figures -->", "<!-- end -->"
+
+
+class Row(msgspec.Struct):
+    """One call: what was said of it, and what happened."""
+
+    pair: str
+    server: str
+    tool: str
+    says: str
+    network: bool
+    refused: bool
+    answer: str
+    """same, changed or unclear; of a call that is taken."""
+    carried: bool
+    carried_is_taken: bool
+    carried_answer: str
+
+    @property
+    def right(self) -> bool:
+        return (self.says == "refused") == self.refused
+
+
+def rows() -> list[Row]:
+    old, new, known, found = read("old"), read("new"), users(), []
+    for pair, got in zip(predictions(), new, strict=True):
+        name, before, after = pair["server"], pair["old"], pair["new"]
+        played_calls = zip(
+            known[name][before],
+            pair["calls"],
+            old[name][before],
+            got["as_is"],
+            got["carried"],
+            strict=True,
+        )
+        for place, (call, row, was, now, moved) in enumerate(played_calls):
+            eye = (name, after, place) in BY_EYE
+            versions = (before, after)
+            found.append(
+                Row(
+                    f"{name} {before} -> {after}",
+                    name,
+                    call["tool"],
+                    row["says"],
+                    bool(call.get("network")),
+                    bool(now["refused"]) or eye,
+                    compared(was, now, versions),
+                    row["carried"] is not None,
+                    not moved["refused"],
+                    compared(was, moved, versions),
+                )
+            )
+    return found
+
+
+def compared(was: Mapping[str, Any], now: Mapping[str, Any], versions: tuple[str, str]) -> str:
+    """Whether an answer is the one of before, as far as two runs of one version agree."""
+    if was["steady"] == "nothing" or ("sha256" in was and was["steady"] == "shape"):
+        return "unclear"
+    texts = [
+        TIMES.sub("#", one.get("sha256", one["said"])).replace(version, "#")
+        for one, version in zip((was, now), versions, strict=True)
+    ]
+    if was["steady"] == "shape":
+        texts = [shape(text) for text in texts]
+    return "same" if texts[0] == texts[1] else "changed"
+
+
+def page() -> None:
+    everything = rows()
+    played_rows = [row for row in everything if not row.network]
+    lines = ["| release | tools | calls | said: refused, may differ, as before | refused | right |"]
+    lines.append("|---|---|--:|---|--:|--:|")
+    lists = read("lists")
+    for pair in predictions():
+        name = f"{pair['server']} {pair['old']} -> {pair['new']}"
+        own = [row for row in played_rows if row.pair == name]
+        counts = ", ".join(str(sum(row.says == v for row in own)) for v in VERDICTS)
+        tools = " to ".join(str(len(lists[pair["server"]][pair[v]])) for v in ("old", "new"))
+        refused, right = (sum(getattr(row, k) for row in own) for k in ("refused", "right"))
+        lines.append(f"| {name} | {tools} | {len(own)} | {counts} | {refused} | {right} |")
+    lines += ["", "| said | calls | refused | answer the same | changed | unclear |"]
+    lines.append("|---|--:|--:|--:|--:|--:|")
+    for verdict in VERDICTS:
+        own = [row for row in played_rows if row.says == verdict]
+        taken = [row for row in own if not row.refused]
+        cells = [sum(row.answer == one for row in taken) for one in ("same", "changed", "unclear")]
+        cells = [len(own), len(own) - len(taken), *cells]
+        lines.append(f"| {verdict} | {' | '.join(map(str, cells))} |")
+    moved = [row for row in played_rows if row.carried]
+    releases = {row.pair for row in played_rows}
+    wrong = {row.pair for row in played_rows if not row.right}
+    figures = {
+        "calls of which it was said rightly whether they are refused": (
+            sum(row.right for row in played_rows),
+            len(played_rows),
+        ),
+        "calls said to be refused that are": (
+            sum(row.refused for row in played_rows if row.says == "refused"),
+            sum(row.says == "refused" for row in played_rows),
+        ),
+        "refused calls of which it was said": (
+            sum(row.says == "refused" for row in played_rows if row.refused),
+            sum(row.refused for row in played_rows),
+        ),
+        "releases of which everything was said rightly": (
+            len(releases - wrong),
+            len(releases),
+        ),
+        "calls carried to the new list that are taken": (
+            sum(row.carried_is_taken for row in moved),
+            len(moved),
+        ),
+    }
+    lines += ["", "| share | of | exact 95% interval |", "|---|---|---|"]
+    for name, (part, whole) in figures.items():
+        low, high = exact(part, whole)
+        lines.append(f"| {name} | {part} of {whole} | {low:.0%} to {high:.0%} |")
+    path = HERE / "README.md"
+    text = path.read_text()
+    head, _, rest = text.partition(START)
+    path.write_text("\n".join([head + START, "", *lines, "", END]) + rest.partition(END)[2])
+    for row in played_rows:
+        if not row.right:
+            print("wrong:", row.pair, row.tool, row.says)
+
+
+def exact(part: int, whole: int) -> tuple[float, float]:
+    """The interval of Clopper and Pearson for a share."""
+    low = float(beta.ppf(0.025, part, whole - part + 1)) if part else 0.0
+    high = float(beta.ppf(0.975, part + 1, whole - part)) if part < whole else 1.0
+    return low, high
+
+
 def main() -> None:
     command, *folder = sys.argv[1:] or ["help"]
     steps = {"install": installed, "lists": listed, "users": users_played, "play": new_played}
@@ -372,6 +516,8 @@ def main() -> None:
         steps[command](folder[0])
     elif command == "predict":
         predict()
+    elif command == "page":
+        page()
     else:
         raise SystemExit(__doc__)
 
