@@ -6,6 +6,7 @@
     python studies/ahead/run.py predict          # from the lists and the calls alone
     python studies/ahead/run.py play FOLDER      # on the new versions; checks the hash first
     python studies/ahead/run.py page             # the tables of README.md
+    python studies/ahead/run.py again FOLDER     # where today's ToolShift says something else
 
 Servers run without network where the machine allows it, in a scratch folder that is also their
 home. A call is refused where the answer is an error of the protocol, says `isError`, or says in its
@@ -103,9 +104,7 @@ def scratch(about: Mapping[str, Any], work: Path) -> None:
         (work / path).parent.mkdir(parents=True, exist_ok=True)
         (work / path).write_text(text)
     if "before" in about:
-        done = subprocess.run(["sh", "-c", about["before"]], cwd=work, capture_output=True)
-        if done.returncode:
-            raise RuntimeError(done.stderr.decode())
+        subprocess.run(["sh", "-c", about["before"]], cwd=work, capture_output=True, check=True)
 
 
 def listed(folder: str) -> None:
@@ -240,7 +239,7 @@ def users_played(folder: str) -> None:
 # -- predicting ------------------------------------------------------------------------------------
 
 
-def predict() -> None:
+def foretold() -> list[dict[str, Any]]:
     """Says of each call what becomes of it, from the two lists alone."""
     lists = read("lists")
     found = []
@@ -274,7 +273,13 @@ def predict() -> None:
                 row["carried_is_taken"] = not any(checks[1].fault(made))
         worst = next((row.severity for row in settled.reading.rows), "nothing")
         found.append({"server": name, "old": old, "new": new, "worst": worst, "calls": rows})
-    raw = json.dumps(found, indent=1, ensure_ascii=False).encode() + b"\n"
+    return found
+
+
+def predict() -> None:
+    if (HERE / "new.json.xz").exists():
+        raise SystemExit("the calls were played: predictions stay as they are (see `again`)")
+    raw = json.dumps(foretold(), indent=1, ensure_ascii=False).encode() + b"\n"
     save("predictions", raw)
     (HERE / "predictions.sha256").write_text(
         f"{hashlib.sha256(raw).hexdigest()}  predictions.json\n"
@@ -361,7 +366,8 @@ def new_played(folder: str) -> None:
         name, old, new = pair["server"], pair["old"], pair["new"]
         calls = users()[name][old]
         moved = [
-            {**call, **(row["carried"] or {})} for call, row in zip(calls, pair["calls"], strict=True)
+            {**call, **(row["carried"] or {})}
+            for call, row in zip(calls, pair["calls"], strict=True)
         ]
         runs = [asyncio.run(played(name, new, made, folder, {})) for made in (calls, moved)]
         found.append({"server": name, "old": old, "new": new, "as_is": runs[0], "carried": runs[1]})
@@ -369,10 +375,29 @@ def new_played(folder: str) -> None:
         write("new", found)
 
 
+def again(folder: str) -> None:
+    """Prints where today's ToolShift says something else than was predicted, and what the new
+    version answers to calls that are carried now and were not."""
+    for then, now in zip(predictions(), foretold(), strict=True):
+        name, new = then["server"], then["new"]
+        for one, other in zip(then["calls"], now["calls"], strict=True):
+            if (one["says"], one["carried"]) == (other["says"], other["carried"]):
+                if bool(one["not_carried"]) != bool(other["not_carried"]):
+                    print(f"{name} {new} {one['tool']}: was {one['not_carried']!r}, carried now")
+                continue
+            print(f"{name} {new} {one['tool']}: {one['says']}, {one['carried']}")
+            print(f"  now {other['says']}, {other['carried']}")
+            if other["carried"]:
+                (answer,) = asyncio.run(played(name, new, [other["carried"]], folder, {}))
+                print(
+                    f"  answers {answer['refused'] or 'without an error'}: {answer['said'][:80]!r}"
+                )
+
+
 # -- what came of it -------------------------------------------------------------------------------
 
-BY_EYE = {("code-index-mcp", "2.8.0", 3): "says that it needs another call first, and does nothing"}
-"""Answers that are no refusal by the rule and are one to a reader: by server, new version, place."""
+BY_EYE = {("code-index-mcp", "2.8.0", 3): "it says that another call is needed first"}
+"""Refusals that a reader sees and the rule does not: by server, new version and place."""
 TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?")
 VERDICTS = ("refused", "may differ", "as before")
 START, END = "<!-- figures -->", "<!-- end -->"
@@ -511,7 +536,13 @@ def exact(part: int, whole: int) -> tuple[float, float]:
 
 def main() -> None:
     command, *folder = sys.argv[1:] or ["help"]
-    steps = {"install": installed, "lists": listed, "users": users_played, "play": new_played}
+    steps = {
+        "install": installed,
+        "lists": listed,
+        "users": users_played,
+        "play": new_played,
+        "again": again,
+    }
     if command in steps and folder:
         steps[command](folder[0])
     elif command == "predict":
