@@ -6,6 +6,7 @@
     python studies/ahead/run.py predict          # from the lists and the calls alone
     python studies/ahead/run.py play FOLDER      # on the new versions; checks the hash first
     python studies/ahead/run.py page             # the tables of README.md
+    python studies/ahead/run.py undeclared FOLDER   # an argument that no list declares
     python studies/ahead/run.py again FOLDER     # where today's ToolShift says something else
 
 Servers run without network where the machine allows it, in a scratch folder that is also their
@@ -244,6 +245,8 @@ def foretold() -> list[dict[str, Any]]:
     lists = read("lists")
     found = []
     for name, old, new in pairs():
+        if name not in lists:
+            continue
         before, after = (side_of("mcp", version, lists[name][version]) for version in (old, new))
         calls = users()[name][old]
         settled = read_release(
@@ -375,11 +378,38 @@ def new_played(folder: str) -> None:
         write("new", found)
 
 
+def undeclared(folder: str) -> None:
+    """Passes an argument that the list does not declare, to each version, with the first call that
+    it takes: does it refuse it, and does its list say so?"""
+    works: dict[tuple[str, str], list[Call]] = {}
+    for name, by_version in users().items():
+        for version, calls in by_version.items():
+            works[name, version] = calls
+    for pair in read("new"):
+        calls = users()[pair["server"]][pair["old"]]
+        taken = [one for one, got in zip(calls, pair["as_is"], strict=True) if not got["refused"]]
+        works.setdefault((pair["server"], pair["new"]), taken)
+    lists, found = read("lists"), []
+    for (name, version), calls in works.items():
+        if not calls or name not in lists:
+            continue
+        call = calls[0]
+        schema = next(t for t in lists[name][version] if t["name"] == call["tool"])["inputSchema"]
+        more = {**call, "arguments": {**call.get("arguments", {}), "not_declared": "x"}}
+        (answer,) = asyncio.run(played(name, version, [more], folder, {}))
+        closed = schema.get("additionalProperties") is False
+        found.append([name, version, call["tool"], closed, answer["refused"], answer["said"][:200]])
+        print(*found[-1][:5], repr(answer["said"][:90]), flush=True)
+    write("undeclared", found)
+
+
 def again(folder: str) -> None:
     """Prints where today's ToolShift says something else than was predicted, and what the new
     version answers to calls that are carried now and were not."""
-    for then, now in zip(predictions(), foretold(), strict=True):
-        name, new = then["server"], then["new"]
+    known = {(then["server"], then["new"]): then for then in predictions()}
+    for now in foretold():
+        name, new = now["server"], now["new"]
+        then = known[name, new]
         for one, other in zip(then["calls"], now["calls"], strict=True):
             if (one["says"], one["carried"]) == (other["says"], other["carried"]):
                 if bool(one["not_carried"]) != bool(other["not_carried"]):
@@ -471,16 +501,18 @@ def compared(was: Mapping[str, Any], now: Mapping[str, Any], versions: tuple[str
 def page() -> None:
     everything = rows()
     played_rows = [row for row in everything if not row.network]
-    lines = ["| release | tools | calls | said: refused, may differ, as before | refused | right |"]
-    lines.append("|---|---|--:|---|--:|--:|")
-    lists = read("lists")
+    lines = [
+        "| release | worst change | calls | said: refused, may differ, as before "
+        "| refused | right |",
+        "|---|---|--:|---|--:|--:|",
+    ]
     for pair in predictions():
         name = f"{pair['server']} {pair['old']} -> {pair['new']}"
         own = [row for row in played_rows if row.pair == name]
         counts = ", ".join(str(sum(row.says == v for row in own)) for v in VERDICTS)
-        tools = " to ".join(str(len(lists[pair["server"]][pair[v]])) for v in ("old", "new"))
         refused, right = (sum(getattr(row, k) for row in own) for k in ("refused", "right"))
-        lines.append(f"| {name} | {tools} | {len(own)} | {counts} | {refused} | {right} |")
+        cells = (name, pair["worst"], len(own), counts, refused, right)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += ["", "| said | calls | refused | answer the same | changed | unclear |"]
     lines.append("|---|--:|--:|--:|--:|--:|")
     for verdict in VERDICTS:
@@ -541,6 +573,7 @@ def main() -> None:
         "lists": listed,
         "users": users_played,
         "play": new_played,
+        "undeclared": undeclared,
         "again": again,
     }
     if command in steps and folder:
