@@ -23,7 +23,7 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from toolshift.core.files import pack
 from toolshift.interop.mcp_client import Target, list_tools
@@ -69,11 +69,15 @@ def install(name: str, about: dict[str, Any], version: str, where: Path) -> None
 
 def command_of(name: str, about: dict[str, Any], version: str, where: Path) -> list[str]:
     arguments = about.get("arguments", [])
+    if "script" in about:
+        return [sys.executable, str(where / "bin" / about["script"]), *arguments]
     if about.get("registry") == "pypi":
-        return [sys.executable, "-m", about["module"], *arguments]
+        module = about.get("main", {}).get(version, about["module"])
+        return [sys.executable, "-m", module, *arguments]
     package = where / "node_modules" / name
     said = json.loads((package / "package.json").read_text()).get("bin") or {}
-    named = said if isinstance(said, str) else next(iter(said.values()))
+    own = name.rpartition("/")[2]  # the command that `npx` starts
+    named = said if isinstance(said, str) else said.get(own) or next(iter(said.values()))
     return ["node", str(package / about.get("main", {}).get(version, named)), *arguments]
 
 
@@ -107,20 +111,27 @@ def alone(command: list[str]) -> list[str]:
     return [*quiet, 'ip link set lo up 2>/dev/null; exec "$@"', "sh", *command]
 
 
-def ask(
-    name: str, about: dict[str, Any], version: str, where: Path, work: Path
-) -> list[dict[str, Any]]:
+def target_of(
+    name: str, about: dict[str, Any], version: str, where: Path, work: Path, errors: TextIO
+) -> Target:
+    """An installed version as it is started: in a scratch folder, which is its home too."""
     here = str(work)
     command = [part.replace(WORK, here) for part in command_of(name, about, version, where)]
     given = {key: value.replace(WORK, here) for key, value in about.get("env", {}).items()}
     kept = ["env", "-i", f"PATH={os.environ['PATH']}", f"HOME={here}", "LANG=C.UTF-8"]
     kept += [f"{key}={value}" for key, value in given.items()]
     kept += [f"PYTHONPATH={where}"] if about.get("registry") == "pypi" else []
+    return Target(command=tuple(alone([*kept, *command])), cwd=work, errors=errors)
+
+
+def ask(
+    name: str, about: dict[str, Any], version: str, where: Path, work: Path
+) -> list[dict[str, Any]]:
     with (work / "stderr.txt").open("w") as errors:
-        target = Target(command=tuple(alone([*kept, *command])), cwd=work, errors=errors)
+        target = target_of(name, about, version, where, work, errors)
         listing = asyncio.wait_for(list_tools(target, CAPABILITIES), SECONDS)
         tools = asyncio.run(listing)
-    plain = json.dumps(tools, ensure_ascii=False).replace(here, WORK)
+    plain = json.dumps(tools, ensure_ascii=False).replace(str(work), WORK)
     listed: list[dict[str, Any]] = json.loads(plain)
     return listed
 

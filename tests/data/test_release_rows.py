@@ -339,6 +339,35 @@ def test_texts_speak_of_the_new_names_and_users_do_not(tmp_path: Path) -> None:
     assert made.messages[-1].text == "fetch_order says it is open."
 
 
+RECORD = {"type": "object", "properties": {"id": TEXT, "total": WHOLE}, "required": ["id", "total"]}
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        {"type": "object", "properties": {"result": TEXT}, "required": ["result"]},
+        RECORD,
+        {
+            "type": "object",
+            "properties": {"items": {"type": "array", "items": RECORD}},
+            "required": ["items"],
+        },
+        {"type": "object", "properties": {"content": TEXT, "lines": WHOLE}},
+        {"type": "object", "additionalProperties": TEXT},
+    ],
+    ids=["a text in an object", "a record", "a list", "two values", "a map"],
+)
+@pytest.mark.parametrize("name", ["get_order", "read_order"])
+def test_a_call_without_a_result_is_carried_whatever_results_are_declared_now(
+    results: Schema, name: str, tmp_path: Path
+) -> None:
+    new = {name: {**OLD["get_order"], "outputSchema": results}, "close_ticket": OLD["close_ticket"]}
+    file = release_of(new, renamed={} if name == "get_order" else {"get_order": name})
+    row = talk(("get_order", ({"order_id": "O-17"}, "")), asked="Look up O-17.")
+    row["messages"].pop()
+    assert calls(after(row, file, tmp_path)) == [(name, {"order_id": "O-17"})]
+
+
 def test_a_row_without_results_is_carried(tmp_path: Path) -> None:
     new, answers, *_ = CASES["a choice is called otherwise"]
     row = {

@@ -24,6 +24,7 @@ from toolshift.data.replay_release import check_needed, difference, stated, why_
 from toolshift.data.tools import check_gone
 from toolshift.interop.tools import Documented
 from toolshift.shifts.live import Live
+from toolshift.shifts.release.release import Release
 from toolshift.worlds.own.stand_in import carry_out
 
 
@@ -64,6 +65,18 @@ class _Recorded:
     def data(self) -> Any:
         """The result as data."""
         return data_of(self.message.text)
+
+
+def _example(release: Release, name: str) -> Any:
+    """A result of a tool of which none was recorded, as the side has it that declares one.
+
+    Where only the new tool does, what the old one returns is held to that, and nothing is known of
+    it: so the example is one of the new tool.
+    """
+    old = release.before.sources[name]
+    stand = (new for new, routes in release.routes.items() if any(r.old == name for r in routes))
+    declared = (s for s in (old, *map(release.after.sources.get, stand)) if s and s.outputs)
+    return next(declared, old).example()
 
 
 class _Play:
@@ -151,7 +164,7 @@ class _Play:
             elif recorded.is_there:
                 return Result(True, recorded.data)
             else:  # what nobody recorded is not shown, but is of a shape that can be carried
-                return Result(True, release.before.sources[name].example())
+                return Result(True, _example(release, name))
         self._missing = why
         return error(NOT_RECORDED, f"{name} was not called so.")
 

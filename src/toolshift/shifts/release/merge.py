@@ -12,7 +12,8 @@ names the new one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from toolshift.core.tool import Param
@@ -141,11 +142,16 @@ def _choices_that_were_tools(
     if len(choices) < 2:
         return {}
     reads = said_effect(target) == ("read", True)
+    nouns = _other_nouns(gone, choices, name) if others.isdisjoint(choices) else frozenset()
     best: dict[str, tuple[int, str]] = {}
     for old, source in gone.items():
         if (reads and clashing(source, target)) or (old in others and old not in choices):
             continue
-        fitting = [(_shared(old, one), one) for one in choices if _names(old, one, name)]
+        fitting = [
+            (_shared(old, one), one)
+            for one in choices
+            if _names(old, one, name) or _beside(old, one, name) in nouns
+        ]
         if fitting:
             count, choice = max(fitting)
             best[choice] = max(best.get(choice, (0, "")), (count, old))
@@ -161,6 +167,23 @@ def _names(old: str, choice: str, new: str) -> bool:
     return (
         bool(wanted) and wanted <= have and rest <= _stems(new) and (bool(rest) or len(wanted) > 1)
     )
+
+
+def _beside(old: str, choice: str, new: str) -> frozenset[str]:
+    """What the name of an old tool says beside a choice of several words and the name of the new
+    tool; nothing where it does not say the choice, or all of it."""
+    have, wanted = _stems(old), _stems(choice)
+    return have - wanted - _stems(new) if len(wanted) > 1 and wanted <= have else frozenset()
+
+
+def _other_nouns(
+    gone: Mapping[str, Source], choices: Iterable[str], new: str
+) -> frozenset[frozenset[str]]:
+    """What several old tools that differ in the choice alone call that which the new one calls
+    otherwise: the guide in `get_creation_guide` and `get_closing_guide`."""
+    told = {(_beside(old, one, new), one) for old in gone for one in choices}
+    counted = Counter(beside for beside, _ in told if beside)
+    return frozenset(beside for beside, count in counted.items() if count > 1)
 
 
 def _shared(old: str, choice: str) -> int:
