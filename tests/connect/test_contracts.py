@@ -175,5 +175,5 @@ def test_a_result_that_breaks_its_schema_is_noticed(monkeypatch: pytest.MonkeyPa
                 tool["outputSchema"]["required"] = ["never there"]
 
     monkeypatch.setattr(Office, "__init__", broken_office)
-    with pytest.raises(AssertionError, match="never there"):
-        _check([("parameter_rename", 1, 3)])
+    case = ("parameter_rename", 1, 3)
+    assert any("never there" in str(one) for one in broken(case, _met(case)))
