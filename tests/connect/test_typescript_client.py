@@ -22,7 +22,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from connect.office_server import Office
 from connect.shop_server import shop_server
-from connect.test_contracts import SEEDS, Case, broken, cases, options
+from connect.test_contracts import LONGEST, SEEDS, Case, broken, cases, options
 from mcp.client._memory import InMemoryTransport
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
@@ -106,7 +106,7 @@ def _check(folder: Path, taken: Iterable[Case]) -> None:
             node = _Node(process)
             faults = []
             for case in taken:
-                with anyio.fail_after(60):
+                with anyio.fail_after(LONGEST):
                     faults += broken(case, await node.met(case))
             process.terminate()
             return faults
