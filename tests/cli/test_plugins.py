@@ -174,3 +174,23 @@ def test_a_function_that_is_no_shift_yet_is_said(tmp_path: Path, words: tuple[st
         "Error: plugin plain_one.py: bare is a function (plain_one.py, line 3) and no shift: put "
         "@shift(tier=..., dimension=...) over it\n"
     )
+
+
+WORTHLESS = {
+    "empty": "",
+    "comments": "# a shift is to come\n",
+    "helpers": "import json\n\ndef half(number):\n    return number / 2\n",
+    "agent": "def reply(messages, tools):\n    return 'hello'\n",
+    "decorated too late": "if False:\n    from toolshift import shift\n",
+}
+
+
+@pytest.mark.parametrize("text", WORTHLESS.values(), ids=WORTHLESS)
+@pytest.mark.parametrize("words", [("list", "shifts"), ("list", "worlds")])
+def test_a_plugin_that_brings_nothing_is_said(
+    tmp_path: Path, text: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "bare_one.py").write_text(text)
+    code, _, err = toolshift(tmp_path, "--plugin", "bare_one.py", *words)
+    assert code == 2
+    assert err.startswith("Error: plugin bare_one.py: it has no shift and no world.")

@@ -38,6 +38,7 @@ def visit(
     shop: Shop | None = None,
     trace: Trace | None = None,
     mode: str = "auto",
+    seconds: float = 60,
     **client: Any,
 ) -> Any:
     """Does some work as a client, directly where `how` is None."""
@@ -47,7 +48,7 @@ def visit(
         if how is not None:
             transport = in_process(Target(transport=transport), how, trace)
         async with Client(transport, mode=mode, **client) as session:
-            return await asyncio.wait_for(work(session), 60)
+            return await asyncio.wait_for(work(session), seconds)
 
     return asyncio.run(go())
 

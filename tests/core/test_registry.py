@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 import shutil
 import subprocess
@@ -206,3 +207,27 @@ def test_two_shifts_of_one_name_are_refused() -> None:
 
     with pytest.raises(UsageError, match="has a shift of this name already"):
         shift(tier="interaction", dimension="query", level=1, imitates="x")(placebo)
+
+
+def test_a_module_that_registers_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "registers_none.py").write_text("HERE = 1\n")
+    (tmp_path / "registers_one.py").write_text("import here_added\nhere_added.FOUND['one'] = 1\n")
+    (tmp_path / "here_added.py").write_text("FOUND = {}\n")
+    folder = tmp_path / "none_reg-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: none-reg\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[with_nothing]\nnothing = registers_none\n[with_one]\none_more = registers_one\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("registers_none", "registers_one", "here_added"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    found = importlib.import_module("here_added").FOUND
+    assert Registry("thing", {}, "with_one", found, modules=True).names() == ("one",)
+    says = r"'nothing' of none-reg 1.0 \(registers_none\) is a module that registers no thing"
+    with pytest.raises(UsageError, match=says):
+        Registry("thing", {}, "with_nothing", {}, modules=True).names()
+    for name in ("registers_none", "registers_one", "here_added"):
+        monkeypatch.delitem(sys.modules, name, raising=False)

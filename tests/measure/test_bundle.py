@@ -193,12 +193,20 @@ def test_a_bundle_that_hides_its_size_or_is_damaged_within_is_refused(failed: Ru
         assert (code, "hides a size" in err) == (2, True), err
 
 
+SHIFT_OF = """from toolshift import Change, shift
+@shift(tier="interaction", dimension="observation", name="nothing_{name}")
+def nothing(scene, rng, severity):
+    '''Reads beside.json.'''
+    return Change()
+"""
+
+
 def test_two_plugins_of_one_name_both_travel(
     failed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "plug.py").write_text(f"NAME = {name!r}  # reads beside.json\n")
+        (tmp_path / name / "plug.py").write_text(SHIFT_OF.format(name=name))
         (tmp_path / name / "beside.json").write_text("{}")
     named = (str(tmp_path / name / "plug.py") for name in ("a", "b"))
     monkeypatch.setenv(PLUGINS, os.pathsep.join(named))

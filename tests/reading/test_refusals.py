@@ -213,3 +213,50 @@ def test_where_a_judge_fails_the_rule_for_plain_values_counts() -> None:
     text = "I could not send you the confirmation, but there are four copies."
     reading = read_ending(scene, text, SHOWN, REQUEST, judge)  # type: ignore[arg-type]
     assert reading == ProseReading("answer", "", "chat:tiny failed")
+
+
+CAFE = (
+    '{"name": "Blue", "opening": "08:30", "closing": null, "note": "no record", "seats": 12,'
+    ' "state": {"lift": "out of service"}, "sold": false}\n{"error": "there is no such extension"}'
+)
+OPENS = "When does the Blue open?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It opens at 08:30. The field `closing` is null.",
+        "The field `closing` is null. It opens at 08:30.",
+        "The field `closing` is null.",
+        "closing: null",
+        "The closing time is set to None, and sold is false.",
+        'It opens at 08:30. The result also has "note": "no record".',
+        "It opens at 08:30; the note says 'no record'.",
+        "It opens at 08:30. The lift is listed as out of service.",
+        'It opens at 08:30. Raw result: {"opening": "08:30", "note": "no record"}',
+        "It has 12 seats, and its `lift` reads `out of service`.",
+    ],
+)
+def test_what_an_answer_reports_of_the_data_does_not_refuse(text: str) -> None:
+    assert read_plain_prose(text, CAFE, OPENS) == ("answer", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The tool says "there is no such extension".',
+        "The place opens on 3 May. Its lookup answered: 'there is no such extension'.",
+        "I could not find out when it opens: the closing is null.",
+        'There is "no record" of it.',
+        "The lift is out of service.",
+    ],
+)
+def test_a_refusal_that_quotes_what_stands_in_its_way_stays_one(text: str) -> None:
+    assert read_plain_prose(text, CAFE, OPENS)[0] == "refusal"
+
+
+def test_a_quotation_is_an_answer_where_its_field_is_asked_for() -> None:
+    asked = "What does the note of the Blue say?"
+    assert read_plain_prose('It says "no record".', CAFE, asked) == ("answer", "")
+    assert read_plain_prose("The note is: no record.", CAFE, asked) == ("answer", "")
+    assert read_plain_prose("There is no record of it.", CAFE, asked)[0] == "refusal"

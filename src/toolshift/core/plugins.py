@@ -10,10 +10,11 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isfunction
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import UsageError, defined_at, ended, place_of, placed
+from toolshift.core.shift import declared
 from toolshift.core.world import World
 
 
@@ -50,9 +51,32 @@ def undecorated(name: str) -> str:
     for plugin in named():
         function = vars(load(plugin)).get(name)
         if isfunction(function):
-            place = placed(f"plugin {plugin}: {name} is a function", defined_at(function))
-            return f"{place} and no shift: put @shift(tier=..., dimension=...) over it"
+            return _no_shift_yet(plugin, function)
     return ""
+
+
+def _no_shift_yet(plugin: str, function: FunctionType) -> str:
+    place = placed(f"plugin {plugin}: {function.__name__} is a function", defined_at(function))
+    return f"{place} and no shift: put @shift(tier=..., dimension=...) over it"
+
+
+def _nothing_in(plugin: str, module: ModuleType) -> str:
+    """What is said of a module without a shift and a world: nothing of it would be known."""
+    own = (
+        one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__
+    )
+    rules = [one for one in own if isfunction(one) and one.__code__.co_argcount == _OF_A_RULE]
+    if rules:
+        return _no_shift_yet(plugin, rules[0])
+    return (
+        f"plugin {plugin}: it has no shift and no world. A shift is a function of (scene, rng, "
+        "severity) under @shift(...), a world a toolshift.World at its top; an agent is named as "
+        "MODULE:NAME, and needs no --plugin"
+    )
+
+
+_OF_A_RULE = 3
+"""Parameters of the function of a shift."""
 
 
 def load(plugin: str) -> ModuleType:
@@ -63,13 +87,29 @@ def load(plugin: str) -> ModuleType:
 @cache
 def _load(plugin: str, file: str) -> ModuleType:
     try:
-        return _from_file(plugin, Path(file)) if file else _from_name(plugin)
+        module = _from_file(plugin, Path(file)) if file else _from_name(plugin)
     except UsageError as wrong:
         raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
     except KeyboardInterrupt:
         raise
     except BaseException as fault:  # an exit too: it would end this program, and look like success
         raise UsageError(f"plugin {plugin} cannot be imported: {ended(fault)}") from fault
+    if not _brings(module):
+        raise UsageError(_nothing_in(plugin, module))
+    return module
+
+
+def _brings(module: ModuleType) -> bool:
+    """Whether a module, or what it imports of its own package, has a shift or a world."""
+    held = [*vars(module).values()]
+    inside = [value for one in held for value in getattr(one, "__dict__", {}).values()]
+    rules = {id(shift.rule): shift.rule.__module__ for shift in declared.values()}
+    return (
+        any(home.split(".")[0] == module.__name__.split(".")[0] for home in rules.values())
+        or any(id(value) in rules for value in held)
+        or any(isinstance(value, World) for value in (*held, *inside))
+        or bool(worlds_in(module))
+    )
 
 
 def _from_name(plugin: str) -> ModuleType:

@@ -7,6 +7,7 @@ Nothing that looks a name up can tell which is which.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property, reduce
@@ -149,7 +150,14 @@ class Registry(Generic[T]):
                 raise UsageError(
                     f"{self.title(name)} is a module: name the {self.what} in it, MODULE:NAME"
                 )
+            known, is_new = len(self._found), value not in sys.modules
             self._load(value, name)
+            if is_new and len(self._found) == known:
+                raise UsageError(
+                    f"{self.title(name)} is a module that registers no {self.what} when it is "
+                    f"imported: name the {self.what} in it, MODULE:NAME, or uninstall "
+                    f"{self.package(name).partition(' ')[0]}"
+                )
 
     @cached_property
     def _modules(self) -> dict[str, str]:

@@ -314,6 +314,36 @@ class Result(msgspec.Struct, frozen=True):
         """Whether this result means that no recording holds the real one."""
         return not self.ok and bool(self.data["error"]["code"] == NOT_RECORDED)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether the records stand in a list."""
+        return bool(self.inside) or isinstance(self.data, list)
+
+    @property
+    def records(self) -> list[Any]:
+        """The records of `data`, wherever their list stands; a single one as a list of it."""
+        data = self.data
+        for key in self.inside:
+            data = data.get(key) if isinstance(data, dict) else None
+        if data is None and self.inside:
+            return []
+        return data if isinstance(data, list) else [data]
+
+    def with_records(self, records: list[Any], **changes: Any) -> Result:
+        """A copy with other records in the place of these, and some attributes replaced.
+
+        Args:
+            records: as many as there are now, unless they stand in a list.
+            changes: the new values of other attributes, by name.
+
+        Returns:
+            Another result; this one stays as it is.
+        """
+        data: Any = records if self.is_list else records[0]
+        if self.inside:
+            data = _put(self.data, self.inside, records)
+        return self.with_(data=data, **changes)
+
     def with_(self, **changes: Any) -> Result:
         """A copy with some attributes replaced.
 
@@ -324,6 +354,15 @@ class Result(msgspec.Struct, frozen=True):
             Another result; this one stays as it is.
         """
         return msgspec.structs.replace(self, **changes)
+
+
+def _put(data: Any, keys: tuple[str, ...], records: list[Any]) -> Any:
+    """The data with another list at the end of some keys; as it is where they lead nowhere."""
+    if not keys:
+        return records
+    if not isinstance(data, dict) or keys[0] not in data:
+        return data
+    return {**data, keys[0]: _put(data[keys[0]], keys[1:], records)}
 
 
 BROKEN_SHIFT = "broken_shift"

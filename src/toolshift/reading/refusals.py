@@ -20,6 +20,7 @@ from toolshift.reading.asked_role import asked_for
 from toolshift.reading.prose import Kind, linear_models
 from toolshift.reading.prose_signs import Message
 from toolshift.reading.quantity import RequestContext
+from toolshift.reading.reported import ShownResults
 from toolshift.reading.values import Value, value_of, values_in
 from toolshift.reading.words import OFFER
 
@@ -154,12 +155,9 @@ def read_plain_prose(
 ) -> tuple[Kind, str]:
     """Reads a message that ends a turn in prose, in a world whose answers are plain values."""
     message_text = plain(text)
-    parts = [part for part in _PART.split(message_text) if part.strip(" .\"'-")]
     known = _Known(shown, request, may_be_none)
-    kinds = [_kind(part, known) for part in parts]
-    decisive = [kind for kind in kinds if kind != "other"]
-    last = decisive[-1] if decisive else "other"
-    if last == "refusal" and _is_answered(parts, kinds, known):
+    last, parts = _last_decisive(message_text, known)
+    if last == "refusal" and _only_reports(message_text, known):
         last = "value"
     if last == "question":
         return "question", ""
@@ -167,9 +165,10 @@ def read_plain_prose(
     if known.wants_yes_or_no and last != "value":
         said_outright = any(map(_OUTRIGHT.match, parts)) and not _OUT_OF_REACH.search(message_text)
         last = "value" if said_outright or last == "other" else last
-    if last == "other":  # what states an identifier is an answer
+    if last == "other":  # what states an identifier, or what a field holds, is an answer
         refuses = (
             not message.states
+            and not known.results.reports_literal(message_text)
             and linear_models().kind.best(message.kind_signs(), "answer") == "refusal"
         )
         last = "refusal" if refuses else "value"
@@ -180,20 +179,41 @@ def read_plain_prose(
     return "refusal", "" if reason == "other" else reason
 
 
+def _last_decisive(message_text: str, known: _Known) -> tuple[Part, list[str]]:
+    """What the last part that decides does, and all parts."""
+    parts = [part for part in _PART.split(message_text) if part.strip(" .\"'-")]
+    kinds = [_kind(part, known) for part in parts]
+    decisive = [kind for kind in kinds if kind != "other"]
+    last = decisive[-1] if decisive else "other"
+    if last == "refusal" and _is_answered(parts, kinds, known):
+        last = "value"
+    return last, parts
+
+
+def _only_reports(message_text: str, known: _Known) -> bool:
+    """Whether what refuses stands in data: of the field that is asked for, or beside an answer."""
+    asked = known.results.without_named(message_text, known.request)
+    if asked != message_text and _last_decisive(asked, known)[0] != "refusal":
+        return True
+    said = known.results.without_reports(message_text)
+    return said != message_text and _last_decisive(said, known)[0] == "value"
+
+
 class _Known:
     """The values that were shown and that the user has not said."""
 
     def __init__(self, shown: str, request: str, may_be_none: bool = False) -> None:
         self._context = RequestContext(request, shown) if may_be_none else None
         self._asked = values_in(request)
+        self.results = ShownResults(shown)
         self.counts = bool(_COUNTS.search(request))
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
-        self._request = request.casefold()
-        self._request_words = self._request.replace("-", "")
+        self.request = request.casefold()
+        self._request_words = self.request.replace("-", "")
         self._wanted = _stated_under(shown, _wanted_word(request))
         words = ((a or b).strip().casefold() for a, b in _SHOWN.findall(shown))
         texts = [word for word in dict.fromkeys(words) if len(word) > 2]
-        new = [text.replace("_", " ") for text in texts[:_MAX_SHOWN] if text not in self._request]
+        new = [text.replace("_", " ") for text in texts[:_MAX_SHOWN] if text not in self.request]
         wholes = "|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)"
         self._words = re.compile(rf"(?<!\w)(?:{wholes})(?!\w)")
 
@@ -217,7 +237,7 @@ class _Known:
 
     def names(self, words: list[str]) -> bool:
         """Whether the request has one of the words, in whatever number."""
-        return any(word.removesuffix("s") in self._request for word in words)
+        return any(word.removesuffix("s") in self.request for word in words)
 
     def states(self, part: str) -> bool:
         """Whether a part of a message states a value that the user has not said."""

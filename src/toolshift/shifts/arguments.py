@@ -314,8 +314,7 @@ class Required(Layer):
 def _groups(arguments: dict[str, Any], result: Result) -> Iterator[frozenset[str]]:
     """For each record that came back, its values with those that it was asked for by."""
     given = {str(value).lower() for value in arguments.values()}
-    records = result.data if isinstance(result.data, list) else [result.data]
-    for record in records if result.ok else ():
+    for record in result.records if result.ok else ():
         if isinstance(record, dict):
             yield frozenset(given | {str(value).lower() for _, value in leaves(record)})
 
@@ -477,8 +476,8 @@ class Defaults(Layer):
         chosen = arguments.get(key, one.param.schema["default"])
         result = below(name, own)
         if one.kind == "records":
-            kept = isinstance(result.data, list) and not result.hint
-            return result.with_(data=result.data[:chosen]) if kept else result
+            kept = result.is_list and not result.hint
+            return result.with_records(result.records[:chosen]) if kept else result
         return result if chosen == one.full or not result.ok else _without(result, one.facts)
 
 
@@ -492,13 +491,11 @@ def _with(params: tuple[Param, ...], new: Param) -> tuple[Param, ...]:
 def _without(result: Result, facts: frozenset[str]) -> Result:
     """A result without some of its values."""
     gone = {field.path for field in result.fields if field.fact in facts}
-    several = isinstance(result.data, list)
-    records = result.data if several else [result.data]
-    if not all(isinstance(record, dict) for record in records):
+    if not all(isinstance(record, dict) for record in result.records):
         return result
-    kept = [grow({p: v for p, v in leaves(one) if p not in gone}) for one in records]
+    kept = [grow({p: v for p, v in leaves(one) if p not in gone}) for one in result.records]
     fields = tuple(field for field in result.fields if field.path not in gone)
-    return result.with_(data=kept if several else kept[0], fields=fields)
+    return result.with_records(kept, fields=fields)
 
 
 @shift(

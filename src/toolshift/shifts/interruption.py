@@ -139,8 +139,7 @@ class Moves(Layer):
         return (*kept, *(tool for row in new for tool in row))
 
     def _successors(self, tool: Tool, move: Move) -> list[Tool]:
-        spoken = {own: new for new, own in move.params}
-        shown = Surface(params={tool.name: spoken}).show(tool) if spoken else tool
+        shown = _shown_as(move).show(tool) if move.params else tool
         text = shown.description
         if self.remark and DESCRIPTION in tool.channels:
             text = f"{text.removesuffix('.')}. {self.remark}"
@@ -161,7 +160,10 @@ class Moves(Layer):
                 return self._elsewhere(name, steps[steps.index(name) + 1])
             own = dict(move.params)
             inward = {own.get(key, key): value for key, value in arguments.items()}
-            return self._outward(below(move.old, inward), moved, memory)
+            result = below(move.old, inward)
+            if result.hint is not None and result.hint.kind == "page":
+                result = _shown_as(move).outward(result, move.old)
+            return self._outward(result, moved, memory)
         return self._outward(below(name, arguments), moved, memory)
 
     def _elsewhere(self, old: str, new: str) -> Result:
@@ -183,6 +185,11 @@ class Moves(Layer):
             if move.old not in before and self.notice:
                 result = noted(result, self.notice.format(old=move.old, new=move.names[-1]))
         return result
+
+
+def _shown_as(move: Move) -> Surface:
+    """How the tool that has moved is shown, but for its name."""
+    return Surface(params={move.old: {own: new for new, own in move.params}})
 
 
 def _first_with(name: str, moves: Iterable[Move]) -> Move | None:

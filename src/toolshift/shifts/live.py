@@ -221,8 +221,7 @@ class Rehearsal:
 
     def _step(self, tool: Tool, arguments: dict[str, Any]) -> Result:
         result = self.session.call(tool.name, dict(arguments))
-        records = result.data if isinstance(result.data, list) else [result.data]
-        for record in records if result.ok else ():
+        for record in result.records if result.ok else ():
             self._known |= facts(record, result.fields)
         code = "" if result.ok else result.data["error"]["code"]
         step = Step("call", len(self.steps), tool.name, arguments, show(result), ok=result.ok)

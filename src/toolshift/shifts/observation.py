@@ -18,7 +18,8 @@ from toolshift.core import seed as seeds
 from toolshift.core.codecs import Path as Keys
 from toolshift.core.codecs import grow, leaves, replaced, texts_in
 from toolshift.core.layer import Below, Layer, Memory
-from toolshift.core.render import form
+from toolshift.core.render import form, show
+from toolshift.core.render import records as read_records
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Hint, Param, Result, Tool, error
@@ -67,12 +68,28 @@ class Drift(Layer):
         if isinstance(result.data, str):
             told = self._told(result.data)
             return result if told == result.data else result.with_(data=told, form="text")
-        several = isinstance(result.data, list)
-        records = result.data if several else [result.data]
+        records = result.records
         if not all(isinstance(record, dict) for record in records):
             return result
         data, fields = self._written(records, result.fields)
-        return result.with_(data=data if several else data[0], fields=fields, form=self.form)
+        if not result.inside:
+            return result.with_records(data, fields=fields, form=self.form)
+        drifted = result.with_records(data, fields=fields, form=self.form)
+        around, inside = self._around(drifted.data, result.inside)
+        drifted = drifted.with_(data=around, inside=inside)
+        # Rows hold no list that can be read back as one, so what stands around it stays as it is.
+        return drifted if _keeps_list(drifted) else drifted.with_(form=result.form)
+
+    def _around(self, data: Any, inside: Keys) -> tuple[Any, Keys]:
+        """What a list stands in with its keys in the new style, and the way to the list."""
+        if not inside or not isinstance(data, dict):
+            return data, inside
+        own, *rest = inside
+        key = self._key(own)
+        key = own if key in data.keys() - {own} else key
+        inner, way = self._around(data.get(own), tuple(rest))
+        kept = {key if each == own else each: value for each, value in data.items()}
+        return {**kept, key: inner} if own in data else data, (key, *way)
 
     def _written(
         self, records: list[dict[str, Any]], fields: tuple[Field, ...]
@@ -152,6 +169,15 @@ class Drift(Layer):
             scaled = scale != 1 and value is not None
             new[place] = _scaled(value, scale) if scaled else self._deeper(value)
         return grow(new)
+
+
+def _keeps_list(result: Result) -> bool:
+    """Whether the list of a result can be read back from its form."""
+    try:
+        found = read_records(show(result), result)
+    except ValueError:
+        return False
+    return isinstance(found, list) and len(found) == len(result.records)
 
 
 @dataclass(frozen=True)
@@ -265,13 +291,8 @@ class Missing(Layer):
             return result
         memory[name] = memory.get(name, 0) + 1
         paths = {field.path for field in result.fields if field.fact in self.facts}
-        blank = [_blank(one, paths) for one in _listed(result.data)]
-        data = blank if isinstance(result.data, list) else blank[0]
-        return noted(result, self.notice).with_(data=data, hint=Hint("retry"))
-
-
-def _listed(data: Any) -> list[Any]:
-    return data if isinstance(data, list) else [data]
+        blank = [_blank(one, paths) for one in result.records]
+        return noted(result, self.notice).with_records(blank, hint=Hint("retry"))
 
 
 def _blank(record: dict[str, Any], paths: set[Keys]) -> dict[str, Any]:
@@ -344,6 +365,8 @@ class Pages(Layer):
         result = below(name, own)
         if not result.ok or not isinstance(result.data, list):
             return result
+        if result.hint is not None and result.hint.kind == "page":
+            return result  # it comes in pages already
         end = start + self.size
         page = result.with_(data=result.data[start:end])
         if len(result.data) <= end or result.hint is not None:

@@ -48,8 +48,7 @@ class Play:
     @property
     def facts(self) -> list[dict[str, Any]]:
         """The facts of each record that came back."""
-        data = self.result.data if self.result.ok else []
-        records = data if isinstance(data, list) else [data]
+        records = self.result.records if self.result.ok else []
         return [facts(record, self.result.fields) for record in records]
 
 

@@ -10,6 +10,8 @@ from toolshift.core import seed as seeds
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.tool import Field, Param, Result, Tool, error
 
+MAX_PAGES = 200
+
 
 class Program(Protocol):
     """What a tool that was made of others does with a call."""
@@ -116,15 +118,29 @@ class Join:
             return first
         rest = arguments_for(self.target, joined, arguments)
         records = []
-        for record in first.data if isinstance(first.data, list) else [first.data]:
-            second = below(self.target.name, _fed(self.source, self.target, record, rest))
+        for record in first.records:
+            second = _whole(below, self.target.name, _fed(self.source, self.target, record, rest))
             if not second.ok:
                 return second
-            found = second.data if isinstance(second.data, list) else [second.data]
-            records += [{**more, **record} for more in found]
+            records += [{**more, **record} for more in second.records]
         many = self.source.many or self.target.many
         fields = joined_returns(self.source, self.target)
+        if first.inside or (first.hint is not None and first.hint.kind == "page"):
+            return first.with_records(records, fields=fields)  # what says the next page stays
         return Result(True, records if many else records[0], fields)
+
+
+def _whole(below: Below, name: str, arguments: dict[str, Any]) -> Result:
+    """The result of a call with all its pages."""
+    result = below(name, arguments)
+    records = result.records if result.ok else []
+    for _ in range(MAX_PAGES):
+        hint = result.hint
+        if not result.ok or hint is None or hint.kind != "page":
+            break
+        result = below(name, {**arguments, **hint.arguments})
+        records += result.records if result.ok else []
+    return result.with_records(records) if result.ok and result.is_list else result
 
 
 @dataclass(frozen=True, eq=False)

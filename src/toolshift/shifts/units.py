@@ -89,14 +89,12 @@ class Converted(Layer):
         """Calls as below, and converts what comes back."""
         result = below(name, arguments)
         known = self.conversions.get(name, {})
-        several = isinstance(result.data, list)
-        records = result.data if several else [result.data]
-        if not (known and result.ok and all(isinstance(record, dict) for record in records)):
+        if not (known and result.ok and all(isinstance(one, dict) for one in result.records)):
             return result
         at = {f.path: (f, known[f.fact]) for f in result.fields if f.fact in known}
-        data = [self._record(record, at) for record in records]
+        records = [self._record(record, at) for record in result.records]
         fields = tuple(known[f.fact].field(f) if f.fact in known else f for f in result.fields)
-        return result.with_(data=data if several else data[0], fields=fields)
+        return result.with_records(records, fields=fields)
 
     @staticmethod
     def _record(
