@@ -150,6 +150,7 @@ class ChatAgent:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
+        from toolshift.core.http_clients import Clients  # noqa: PLC0415 - it loads httpx
 
         spoken = self._dialect = DIALECTS.find(dialect)
         addresses, keys = spoken.variables
@@ -196,14 +197,13 @@ class ChatAgent:
         self.kept_elsewhere = kept_elsewhere(self._options)
         told = sorted(f"{k}: {v}" for k, v in sent.items() if not _SECRET_HEADER.search(k))
         self._who = "\n".join((self._url, model, *told))  # no secret is in it
-        self._client = httpx.Client(
-            headers=sent,
-            timeout=httpx.Timeout(timeout, pool=None),
-            limits=httpx.Limits(max_connections=self.concurrency),
+        self._clients = Clients(
+            self.concurrency,
             verify=self._url.startswith("https"),  # 40 ms of certificates that http has no use for
             trust_env=not is_local(self._url),  # a proxy cannot reach loopback
+            headers=sent,
+            timeout=httpx.Timeout(timeout, pool=None),
         )
-
         self.batches = self._in_batches(batch_every) if batch else None
 
     def _in_batches(self, every: float) -> Batches:
@@ -213,7 +213,9 @@ class ChatAgent:
                 f"--batch is for {', '.join(FORMS)} models, and a {spoken.name} one has no batches "
                 "here: leave it out"
             )
-        return Batches(self._client, self._address, spoken.path, FORMS[spoken.name](), every)
+        return Batches(
+            self._clients.make(), self._address, spoken.path, FORMS[spoken.name](), every
+        )
 
     def __repr__(self) -> str:
         return f"ChatAgent({self.model!r}, {self._place!r}, protocol={self.protocol!r})"
@@ -234,7 +236,7 @@ class ChatAgent:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._client.close()
+        self._clients.close()
 
     def reply(self, turn: Turn) -> Reply:
         """Asks the model for its next message."""
@@ -336,10 +338,14 @@ class ChatAgent:
     def _alone(self, body: bytes) -> str:
         """The answer to a request that is sent by itself."""
         from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
-        from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
+        from toolshift.core.http_limits import (  # noqa: PLC0415 - it loads httpx
+            fetch_content,
+            whole,
+        )
 
         try:
-            response = fetch(self._client, "POST", self._address, content=body)
+            with self._clients.lent() as client:
+                response, content = fetch_content(client, "POST", self._address, content=body)
         except httpx.HTTPError as error:
             # Nothing was sent where no connection came about; otherwise nobody can know.
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
@@ -348,8 +354,12 @@ class ChatAgent:
             raise _Setback(self._strike(reason), billed=sent) from None
         self._reached = True
         if response.status_code != 200:
-            raise self._refused(response.status_code, response.headers, response.text, body)
-        return _text_of(response)
+            said = whole(response, content).text
+            raise self._refused(response.status_code, response.headers, said, body)
+        try:
+            return str(content, "utf-8")  # as JSON is; to read the header takes longer
+        except UnicodeDecodeError:
+            return str(whole(response, content).text)
 
     def _batched(self, body: bytes) -> str:
         """The answer to a request that is sent with others."""
@@ -603,17 +613,6 @@ def _set(*names: str) -> str:
 
 
 _SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
-
-
-def _text_of(response: Any) -> str:
-    """The text of a response: JSON is UTF-8, and only what is not is read as its header says.
-
-    To read the header takes longer than to read the text.
-    """
-    try:
-        return str(response.content, "utf-8")
-    except UnicodeDecodeError:
-        return str(response.text)
 
 
 def endpoint_url(base_url: str, dialect: Dialect, model: str) -> str:
