@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -33,6 +34,7 @@ from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.chat import CHAT
 from toolshift.dialects.form import Answer, Body, Dialect, Request, named_model
+from toolshift.lm.bases import cache_folder
 from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
@@ -102,8 +104,9 @@ class ChatAgent:
         price_out: dollars per million output tokens.
         price_cached: dollars per million input tokens that the provider has cached; None for the
             price of the others.
-        requests_per_minute: that this instance may send; None for any number.
-        tokens_per_minute: of prompts (three bytes a token) and `max_tokens` together.
+        requests_per_minute: that may be sent to this model with this key, by all agents and
+            processes of the user on this machine together; None for any number.
+        tokens_per_minute: the same, of prompts (three bytes a token) and `max_tokens` together.
         max_cost: dollars that this instance may spend; needs prices.
         cost_limit: one that several agents share, instead of `max_cost` for this one alone.
         headers: extra headers.
@@ -166,7 +169,6 @@ class ChatAgent:
         self._prices = (share * (price_in or 0.0), share * (price_out or 0.0))
         saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
         self._saved = share * saved
-        self._pace = Pace(requests_per_minute, tokens_per_minute, sleep=sleep)
         if protocol not in ("native", "text"):
             raise UsageError(f"protocol is 'native' or 'text', not {protocol!r}")
         if retries < 0 or self.concurrency < 1 or timeout <= 0:
@@ -193,6 +195,9 @@ class ChatAgent:
         self._refusals = 0
         sent = headers_of(api_key, headers or {}, self._place, spoken)
         self._strike = striker(sent)
+        self._pace = Pace(
+            requests_per_minute, tokens_per_minute, _pace_file(self._url, model, sent), sleep=sleep
+        )
         self.exchanges: Exchanges | None = None
         self.kept_elsewhere = kept_elsewhere(self._options)
         told = sorted(f"{k}: {v}" for k, v in sent.items() if not _SECRET_HEADER.search(k))
@@ -511,6 +516,12 @@ def _model_of(spec: str) -> str:
             f"as --base-url URL, in Python base_url=URL"
         )
     return model
+
+
+def _pace_file(url: str, model: str, headers: Mapping[str, str]) -> Path:
+    """What all processes share that ask this model with this key."""
+    account = "\0".join((url, model, *(f"{k}: {v}" for k, v in sorted(headers.items()))))
+    return cache_folder() / "pace" / blake2b(account.encode(), digest_size=16).hexdigest()
 
 
 def estimate(
