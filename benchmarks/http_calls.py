@@ -6,8 +6,10 @@ A server in a process of its own answers at once: tool calls for some turns, the
 requests that `ChatAgent` has sent in one thread are then sent again, the very same bytes, by a bare
 `httpx.Client` which reads the JSON of the answers. Both are processor time of this process, in
 turns of 20 episodes, so that other work on the machine falls on both. Then as many episodes as
-`--at-once` are in flight, and memory is read as episodes add up. `--run` plays so many episodes of
-the quick suite into a run folder, 8 at once, and reads memory on the way; its model calls one tool.
+`--at-once` are in flight, in turns with as many threads that send such bytes through bare clients:
+one for all of them, and one for each. Memory is read as episodes add up. `--run` plays so many
+episodes of the quick suite into a run folder, 8 at once, and reads memory on the way; its model
+calls one tool.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import resource
 import statistics
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,17 +117,23 @@ def main() -> None:
     process.kill()
 
 
+def bodies(agent: ChatAgent) -> list[bytes]:
+    """What the agent sends in so many episodes."""
+    sent: list[bytes] = []
+    attempt = agent._attempt
+    agent._attempt = lambda body: (sent.append(body), attempt(body))[1]  # type: ignore[method-assign]
+    for number in range(TURN):
+        play(Contestant(agent), read_task(f"poi/visit/{number}"))
+    agent._attempt = attempt  # type: ignore[method-assign]
+    return sent
+
+
 def compared(url: str, episodes: int) -> dict[str, Any]:
     """Processor time a call, of the agent with its episodes and of the bare client."""
     agent = ChatAgent("m", url)
-    sent: list[bytes] = []
-    attempt = agent._attempt
     contestant = Contestant(agent)
     cells = [read_task(f"poi/visit/{number}") for number in range(TURN)]
-    agent._attempt = lambda body: (sent.append(body), attempt(body))[1]  # type: ignore[method-assign]
-    for cell in cells:
-        play(contestant, cell)
-    agent._attempt = attempt  # type: ignore[method-assign]
+    sent = bodies(agent)
     headers = {"content-type": "application/json", "authorization": "Bearer x"}
     ours, bare = [], []
     with httpx.Client(trust_env=False, verify=False, headers=headers) as client:
@@ -144,7 +154,7 @@ def compared(url: str, episodes: int) -> dict[str, Any]:
     shares = {
         "messages of the conversation": spent.get("messages", 0.0),
         "tools as OpenAI has them": spent.get("as_openai", 0.0),
-        "sending and receiving": spent.get("post", 0.0),
+        "sending and receiving": spent.get("fetch_content", 0.0),
         "carrying out": spent.get("take", 0.0),
         "scene": spent.get("build", 0.0),
     }
@@ -159,25 +169,59 @@ def compared(url: str, episodes: int) -> dict[str, Any]:
 
 
 def in_flight(url: str, at_once: int, rounds: int) -> dict[str, Any]:
-    """So many episodes at once, several times."""
+    """So many episodes at once, several times, in turns with bare clients."""
     agent = ChatAgent("m", url, concurrency=at_once)
     contestant = Contestant(agent, concurrency=at_once)
     memory, took = [], []
+    bare: dict[str, list[float]] = {"one_client": [], "a_client_a_thread": []}
+    sent = bodies(agent)
+    episodes = [sent[start : start + CALLS + 1] for start in range(0, len(sent), CALLS + 1)]
     for part in range(rounds):
         store = InMemoryStore()
         cells = [read_task(f"poi/visit/{number}", seed=part) for number in range(at_once)]
         begun = time.process_time()
         run_cells(cells, [contestant], store)
         took.append(time.process_time() - begun)
+        for own, spent in zip((False, True), bare.values(), strict=True):
+            spent.append(bare_in_flight(url, episodes, at_once, own))
         ends = {record.end for record in store.kept}
         assert len(store.kept) == at_once
         assert "infrastructure" not in ends
         memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    mine = statistics.median(took)
+    other = {name: statistics.median(spent) for name, spent in bare.items()}
     return {
         "episodes_at_once": at_once,
-        "calls_a_cpu_second": round(at_once * (CALLS + 1) / statistics.median(took)),
+        "calls_a_cpu_second": round(at_once * (CALLS + 1) / mine),
+        "times_bare": {name: round(mine / spent, 2) for name, spent in other.items()},
         "peak_MiB_after_each_round": memory,
     }
+
+
+def bare_in_flight(url: str, episodes: list[list[bytes]], at_once: int, own: bool) -> float:
+    """Processor time of as many threads, each of which sends what an episode has sent."""
+    headers = {"content-type": "application/json", "authorization": "Bearer x"}
+    made = partial(
+        httpx.Client,
+        trust_env=False,
+        verify=False,
+        headers=headers,
+        timeout=httpx.Timeout(60, pool=None),
+        limits=httpx.Limits(max_connections=at_once),
+    )
+    clients = [made() for _ in range(at_once if own else 1)]
+
+    def send(number: int) -> None:
+        for body in episodes[number % len(episodes)]:
+            clients[number % len(clients)].post(f"{url}/chat/completions", content=body).json()
+
+    begun = time.process_time()
+    with ThreadPoolExecutor(at_once) as threads:
+        list(threads.map(send, range(at_once)))
+    spent = time.process_time() - begun
+    for client in clients:
+        client.close()
+    return spent
 
 
 def many(url: str, count: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -33,6 +34,7 @@ from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.chat import CHAT
 from toolshift.dialects.form import Answer, Body, Dialect, Request, named_model
+from toolshift.lm.bases import cache_folder
 from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
@@ -102,8 +104,9 @@ class ChatAgent:
         price_out: dollars per million output tokens.
         price_cached: dollars per million input tokens that the provider has cached; None for the
             price of the others.
-        requests_per_minute: that this instance may send; None for any number.
-        tokens_per_minute: of prompts (three bytes a token) and `max_tokens` together.
+        requests_per_minute: that may be sent to this model with this key, by all agents and
+            processes of the user on this machine together; None for any number.
+        tokens_per_minute: the same, of prompts (three bytes a token) and `max_tokens` together.
         max_cost: dollars that this instance may spend; needs prices.
         cost_limit: one that several agents share, instead of `max_cost` for this one alone.
         headers: extra headers.
@@ -150,6 +153,7 @@ class ChatAgent:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
+        from toolshift.core.http_clients import Clients  # noqa: PLC0415 - it loads httpx
 
         spoken = self._dialect = DIALECTS.find(dialect)
         addresses, keys = spoken.variables
@@ -165,7 +169,6 @@ class ChatAgent:
         self._prices = (share * (price_in or 0.0), share * (price_out or 0.0))
         saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
         self._saved = share * saved
-        self._pace = Pace(requests_per_minute, tokens_per_minute, sleep=sleep)
         if protocol not in ("native", "text"):
             raise UsageError(f"protocol is 'native' or 'text', not {protocol!r}")
         if retries < 0 or self.concurrency < 1 or timeout <= 0:
@@ -192,18 +195,20 @@ class ChatAgent:
         self._refusals = 0
         sent = headers_of(api_key, headers or {}, self._place, spoken)
         self._strike = striker(sent)
+        self._pace = Pace(
+            requests_per_minute, tokens_per_minute, _pace_file(self._url, model, sent), sleep=sleep
+        )
         self.exchanges: Exchanges | None = None
         self.kept_elsewhere = kept_elsewhere(self._options)
         told = sorted(f"{k}: {v}" for k, v in sent.items() if not _SECRET_HEADER.search(k))
         self._who = "\n".join((self._url, model, *told))  # no secret is in it
-        self._client = httpx.Client(
-            headers=sent,
-            timeout=httpx.Timeout(timeout, pool=None),
-            limits=httpx.Limits(max_connections=self.concurrency),
+        self._clients = Clients(
+            self.concurrency,
             verify=self._url.startswith("https"),  # 40 ms of certificates that http has no use for
             trust_env=not is_local(self._url),  # a proxy cannot reach loopback
+            headers=sent,
+            timeout=httpx.Timeout(timeout, pool=None),
         )
-
         self.batches = self._in_batches(batch_every) if batch else None
 
     def _in_batches(self, every: float) -> Batches:
@@ -213,7 +218,9 @@ class ChatAgent:
                 f"--batch is for {', '.join(FORMS)} models, and a {spoken.name} one has no batches "
                 "here: leave it out"
             )
-        return Batches(self._client, self._address, spoken.path, FORMS[spoken.name](), every)
+        return Batches(
+            self._clients.make(), self._address, spoken.path, FORMS[spoken.name](), every
+        )
 
     def __repr__(self) -> str:
         return f"ChatAgent({self.model!r}, {self._place!r}, protocol={self.protocol!r})"
@@ -234,7 +241,7 @@ class ChatAgent:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._client.close()
+        self._clients.close()
 
     def reply(self, turn: Turn) -> Reply:
         """Asks the model for its next message."""
@@ -336,10 +343,14 @@ class ChatAgent:
     def _alone(self, body: bytes) -> str:
         """The answer to a request that is sent by itself."""
         from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
-        from toolshift.core.http_limits import fetch  # noqa: PLC0415 - it loads httpx
+        from toolshift.core.http_limits import (  # noqa: PLC0415 - it loads httpx
+            fetch_content,
+            whole,
+        )
 
         try:
-            response = fetch(self._client, "POST", self._address, content=body)
+            with self._clients.lent() as client:
+                response, content = fetch_content(client, "POST", self._address, content=body)
         except httpx.HTTPError as error:
             # Nothing was sent where no connection came about; otherwise nobody can know.
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
@@ -348,8 +359,12 @@ class ChatAgent:
             raise _Setback(self._strike(reason), billed=sent) from None
         self._reached = True
         if response.status_code != 200:
-            raise self._refused(response.status_code, response.headers, response.text, body)
-        return _text_of(response)
+            said = whole(response, content).text
+            raise self._refused(response.status_code, response.headers, said, body)
+        try:
+            return str(content, "utf-8")  # as JSON is; to read the header takes longer
+        except UnicodeDecodeError:
+            return str(whole(response, content).text)
 
     def _batched(self, body: bytes) -> str:
         """The answer to a request that is sent with others."""
@@ -503,6 +518,12 @@ def _model_of(spec: str) -> str:
     return model
 
 
+def _pace_file(url: str, model: str, headers: Mapping[str, str]) -> Path:
+    """What all processes share that ask this model with this key."""
+    account = "\0".join((url, model, *(f"{k}: {v}" for k, v in sorted(headers.items()))))
+    return cache_folder() / "pace" / blake2b(account.encode(), digest_size=16).hexdigest()
+
+
 def estimate(
     turns: int, input_tokens: int, output_tokens: int, price_in: float, price_out: float
 ) -> float:
@@ -603,17 +624,6 @@ def _set(*names: str) -> str:
 
 
 _SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
-
-
-def _text_of(response: Any) -> str:
-    """The text of a response: JSON is UTF-8, and only what is not is read as its header says.
-
-    To read the header takes longer than to read the text.
-    """
-    try:
-        return str(response.content, "utf-8")
-    except UnicodeDecodeError:
-        return str(response.text)
 
 
 def endpoint_url(base_url: str, dialect: Dialect, model: str) -> str:

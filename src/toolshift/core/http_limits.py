@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from toolshift.core.errors import UsageError
@@ -60,7 +60,12 @@ class ReplyLimits:
 
     def pieces(self, reply: httpx.Response) -> Iterator[bytes]:
         """A reply, piece by piece."""
-        for piece in reply.iter_bytes():
+        if "content-encoding" in reply.headers:
+            pieces: Iterable[bytes] = reply.iter_bytes()
+        else:  # nothing is to be unpacked, and to be told so piece by piece takes time
+            assert isinstance(reply.stream, httpx.SyncByteStream)
+            pieces = reply.stream
+        for piece in pieces:
             self.check(piece)
             yield piece
 
@@ -91,9 +96,23 @@ def fetch(
     **how: Any,
 ) -> httpx.Response:
     """Sends a request, and reads the whole reply within the limits; it is unpacked."""
+    return whole(*fetch_content(client, method, url, seconds, **how))
+
+
+def fetch_content(
+    client: httpx.Client,
+    method: str,
+    url: httpx.URL | str,
+    seconds: float | None = None,
+    **how: Any,
+) -> tuple[httpx.Response, bytes]:
+    """The same, with the content beside the reply: `whole` takes a tenth of the time of a call."""
     limits = ReplyLimits(seconds)
-    with client.stream(method, url, **how) as reply:
-        return whole(reply, b"".join(limits.pieces(reply)))
+    reply = client.send(client.build_request(method, url, **how), stream=True)
+    try:
+        return reply, b"".join(limits.pieces(reply))
+    finally:
+        reply.close()
 
 
 def whole(reply: httpx.Response, content: bytes) -> httpx.Response:

@@ -205,10 +205,12 @@ def _own(message: Message) -> Message:
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
     """Strict schemas require every parameter; one with new optional ones is strict no more."""
     function = tool.get("function") or {}
+    if not function.get("strict"):
+        return tool
     schema = function.get("parameters") or {}
     named, required = schema.get("properties") or {}, schema.get("required") or []
     whole = isinstance(named, dict) and isinstance(required, list)
-    if not function.get("strict") or (whole and all(name in required for name in named)):
+    if whole and all(name in required for name in named):
         return tool
     return {**tool, "function": {**function, "strict": False}}
 

@@ -1006,10 +1006,11 @@ class _Watch:
     def _windows(self, value: str) -> Iterator[str]:
         """The places of about the length of a value that begin and end as it does."""
         for size in range(max(2, len(value) - 1), len(value) + 2):
-            for start in range(max(0, len(self.heard) - size + 1)):
-                window = self.heard[start : start + size]
-                if window[0] == value[0] and window[-1] == value[-1]:
-                    yield window
+            start = self.heard.find(value[0])
+            while 0 <= start <= len(self.heard) - size:
+                if self.heard[start + size - 1] == value[-1]:
+                    yield self.heard[start : start + size]
+                start = self.heard.find(value[0], start + 1)
 
 
 def _alike(matcher: SequenceMatcher[str], window: str) -> bool:
