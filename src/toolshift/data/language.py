@@ -74,6 +74,12 @@ def language_of(texts: Iterable[str], unknown: str = "", least: int = 1) -> str:
     return _of("\n".join(texts), unknown, least)
 
 
+def common_words(text: str, language: str) -> int:
+    """How many of the commonest words of a language a text has; single letters do not count."""
+    words = _WORD.findall(text.lower())
+    return sum(language in _OF_WORD.get(word, ()) for word in words if len(word) > 1)
+
+
 @lru_cache(maxsize=4096)
 def _of(text: str, unknown: str, least: int) -> str:
     scripts = Counter(map(_script, filter(str.isalpha, text)))

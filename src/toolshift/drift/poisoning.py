@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -105,6 +106,14 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
 _IDENTIFIER = re.compile(r"(?<![\w/.@$<{%-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w/.=@}>-])", re.ASCII)
+_SPOKEN = re.compile(r"(?<!\S)[^\W\d_]{2,}[,.;:]?(?!\S)")
+_FEW, _MANY = 3, 12
+"""The fewest words of a text where no text is looked for; how many texts without an end are read
+together."""
+_ENDS = re.compile(r"[.!?:。！？][\"')\]]*\s*$")
+_LINKED = re.compile(r"\[([^\]\n]{0,200})\]\(\s*https?://[^)\s]*[^)\n]{0,100}\)")
+"""A link of Markdown; its text says what stands there, its address is where one reads on."""
+_TOWARDS = re.compile(r"\b(?:to|at|into|via)\s*$", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])|\n+")
 
 
@@ -123,9 +132,12 @@ class Sign(msgspec.Struct, frozen=True):
 
 
 def texts_of(document: Any, inside: bool = False) -> Iterator[str]:
-    """Every text of a tool that a model reads: descriptions, titles, defaults, choices."""
+    """Every text of a tool that a model reads: descriptions, titles, defaults, choices.
+
+    Elsewhere, as in a comment, a pattern or what others have added, it is what has several words.
+    """
     if isinstance(document, str):
-        if inside:
+        if inside or len(_SPOKEN.findall(document)) >= _FEW:
             yield document
     elif isinstance(document, Mapping):
         for key, value in document.items():
@@ -137,8 +149,29 @@ def texts_of(document: Any, inside: bool = False) -> Iterator[str]:
 
 def told_by(document: Any) -> Iterator[str]:
     """Every text of a tool that a model reads, and the names of its parameters as words."""
-    yield from texts_of(document)
+    texts = list(texts_of(document))
+    yield from texts
+    yield from _run_on(texts)
     yield from (_spaced(name) for name in _keys(document, "properties"))
+
+
+def _run_on(texts: Sequence[str]) -> Iterator[str]:
+    """What goes on from one text to the next: the first has no end, the next no beginning.
+
+    A title stands before or behind its description, so either may be the first.
+    """
+    said = ""
+    for text in texts:
+        goes_on = bool(said) and text[:1].islower()
+        said = f"{said} {text}" if goes_on else text
+        if goes_on:
+            yield said
+        said = "" if _ENDS.search(said) or len(said) > _EXCERPT else said
+    begun = [text for text in texts if " " in text and not _ENDS.search(text)][:_MANY]
+    further = [text for text in texts if " " in text and text[:1].islower()][:_MANY]
+    for one, other in product(begun, further):
+        if one != other:
+            yield f"{one} {other}"[-2 * _EXCERPT :]
 
 
 def sentences_of(texts: Iterable[str]) -> frozenset[str]:
@@ -207,8 +240,11 @@ def _spoken_in(sentence: str, unknown: str) -> str:
 
 def _is_prose(sentence: str) -> bool:
     """Whether a sentence is long enough to tell its language by; some scripts have no gaps."""
-    letters = sum(map(str.isalpha, sentence))
-    return len(sentence.split()) >= _PROSE or (letters >= _PROSE and not sentence.isascii())
+    letters = [one for one in sentence if one.isalpha()]
+    far = [one for one in letters if not one.isascii()]
+    return len(sentence.split()) >= _PROSE or (
+        len(letters) >= _PROSE and 2 * len(far) >= len(letters)
+    )
 
 
 def _names(document: Any) -> Iterator[str]:
@@ -264,14 +300,32 @@ def _read(part: str) -> Iterator[tuple[str, str]]:
     if disguise:
         yield "hidden", disguise
     for reading in readings(part):
-        if _MARKUP.search(reading):
+        if any(map(_says_much, _MARKUP.finditer(reading))):
             yield "markup", SIGNS["markup"]
         for sign, pattern in _BUILT:
-            if pattern.search(reading):
+            if pattern.search(_unlinked(reading) if sign == "exfiltration" else reading):
                 yield sign, SIGNS[sign]
         for sign, meanings in _TOGETHER:
             if any(_means(reading, language, meanings) for language in _spoken(reading)):
                 yield sign, SIGNS[sign]
+
+
+def _says_much(markup: re.Match[str]) -> bool:
+    """Whether markup is more than the mention of a comment, as in "<!-- comments --> are kept"."""
+    is_comment = markup[0].startswith(("<!--", "/*"))
+    return not is_comment or len(re.findall(r"[^\W_]+", markup[0])) >= _FEW
+
+
+def _unlinked(text: str) -> str:
+    """A text without the addresses of its links, but for one to which something is handed."""
+    return _LINKED.sub(lambda found: found[0] if _hands_to(text, found) else found[1], text)
+
+
+def _hands_to(text: str, link: re.Match[str]) -> bool:
+    is_picture = link.start() > 0 and text[link.start() - 1] == "!"
+    return (
+        is_picture or re.search(r"\b(?:to|at|into|via)\s*$", text[: link.start()], re.I) is not None
+    )
 
 
 def _spoken(text: str) -> Iterable[str]:
@@ -304,7 +358,7 @@ def _elsewhere(part: str, names: frozenset[str]) -> Iterator[tuple[str, str]]:
     that writes. A list may call its own tools by short names, so a name within one that it gives
     is known.
     """
-    for name in _IDENTIFIER.findall(part):
+    for name in _IDENTIFIER.findall(_LINKED.sub("", part)):
         first, *_, last = _spaced(name).split()
         acts = verb(first) or verb(last) == "write"
         if acts and not any(_plain(name) in each for each in names):
