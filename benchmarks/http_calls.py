@@ -227,7 +227,7 @@ def bare_in_flight(url: str, episodes: list[list[bytes]], at_once: int, own: boo
 def many(url: str, count: int) -> dict[str, Any]:
     """A run of so many episodes: memory as they add up, before the report is made."""
     selection = select(Selection.of(suite="quick", worlds=("poi",), tasks=max(1, count // 9)))
-    steps = [count // 5, count // 2, count]
+    steps = [count * part // 6 for part in range(1, 7)]
     resident: dict[str, int] = {}
     begun = time.process_time()
     spent: dict[str, float] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,39 @@ def test_what_a_killed_run_has_asked_is_not_asked_again(tmp_path: Path) -> None:
         waits.join(10)
         assert [json.loads(text) for text in answers] == [{"said": "late"}]
         assert len(server.batches) == again.batches.found == 1
+
+
+def test_it_is_said_how_many_batches_are_back_and_since_when_others_are_out(tmp_path: Path) -> None:
+    told: list[str] = []
+    resumed: list[str] = []
+    begun = time.strftime("%H:%M")
+    with serving(BatchServer(lambda body: (200, {"said": "late"}))) as server:
+        server.held = True
+        first = agent_of(server).batches
+        assert first is not None
+        first.told = told.append
+        first.remember(tmp_path / BATCHES)
+        waits = threading.Thread(target=first.ask, args=("a1", b'{"messages": []}'), daemon=True)
+        waits.start()
+        while not told:
+            time.sleep(0.01)
+        again = agent_of(server).batches  # as of a process that takes the run up
+        assert again is not None
+        again.told = resumed.append
+        again.remember(tmp_path / BATCHES)
+        later = threading.Thread(target=again.ask, args=("a1", b"{}"), daemon=True)
+        later.start()
+        while not resumed:
+            time.sleep(0.01)
+        server.held = False
+        waits.join(10)
+        later.join(10)
+        while not (told[1:] and resumed[1:]):
+            time.sleep(0.01)
+    since = {f"1 request waits since {at}." for at in (begun, time.strftime("%H:%M"))}
+    for lines in (told, resumed):
+        assert lines[0].removeprefix("Batches: 0 of 1 back; ") in since
+        assert lines[1:] == ["Batches: 1 of 1 back."]
 
 
 def test_an_expired_request_is_asked_again() -> None:

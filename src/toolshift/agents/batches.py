@@ -40,6 +40,7 @@ CONCURRENCY = 256
 """Episodes at once where nothing else is said: the more there are, the fewer batches."""
 QUIET = 1.0  # seconds without a new request after which a batch is sent
 MOST, LARGEST = 10_000, 100 * 2**20  # requests and bytes of one batch; both providers take more
+DAY = 86_400.0  # seconds; what is older is said with its date
 PATIENCE = 3600.0  # seconds without any answer of the server after which a run is given up
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Batches:
     """Gathers the requests of many threads, sends them in batches, and hands the answers back.
 
     `found` counts requests that an earlier process had sent; `met` says whether the server has ever
-    answered.
+    answered. `told` is called with a line whenever a batch was sent or has come back.
     """
 
     def __init__(
@@ -92,8 +93,11 @@ class Batches:
         self._file: Path | None = None
         self._last = self._reached = 0.0
         self._thread: threading.Thread | None = None
-        self.batches = self.requests = self.found = 0
+        self.batches = self.requests = self.found = self.back = 0
         self.met = False
+        self.told: Callable[[str], None] = _log.info
+        self._times: dict[str, float] = {}
+        self._said = ""
 
     def remember(self, file: Path) -> None:
         """Keeps what is sent in a file, and takes up what one before has sent."""
@@ -104,6 +108,7 @@ class Batches:
             with suppress(msgspec.DecodeError, msgspec.ValidationError):  # a line was cut off
                 sent = msgspec.json.decode(line, type=_Sent)
                 self._sent |= dict.fromkeys(sent.requests, sent.batch)
+                self._times[sent.batch] = sent.at
 
     def ask(self, name: str, body: bytes) -> str:
         """The text of the answer to a request, as it would have come to one that is sent alone.
@@ -128,6 +133,20 @@ class Batches:
         if asked.fault is not None:
             raise asked.fault
         return asked.text
+
+    @property
+    def line(self) -> str:
+        """How many batches are back, and since when the others are waited for."""
+        with self._lock:
+            out = {batch: len(asked) for batch, asked in self._open.items()}
+        said = f"Batches: {self.back} of {self.back + len(out)} back"
+        if not out:
+            return f"{said}."
+        since = min((at for batch in out if (at := self._times.get(batch))), default=None)
+        form = "%H:%M" if since and time.time() - since < DAY else "%Y-%m-%d %H:%M"
+        when = f" since {time.strftime(form, time.localtime(since))}" if since else ""
+        count = sum(out.values())
+        return f"{said}; {count:,} {'requests wait' if count > 1 else 'request waits'}{when}."
 
     # -- in a thread of its own, while anybody waits -------------------------------------------
 
@@ -159,6 +178,9 @@ class Batches:
             else:
                 for batch in list(self._open):
                     self._look(batch)
+            if (line := self.line) != self._said:
+                self._said = line
+                self.told(line)
             self.met, self._reached = True, time.monotonic()
         except Refused:
             self.met = True
@@ -198,11 +220,14 @@ class Batches:
         with self._lock:
             self._sent |= dict.fromkeys(ready, batch)
             self._open[batch] = dict(ready)
+            self._times[batch] = round(time.time(), 1)
             self.batches, self.requests = self.batches + 1, self.requests + len(ready)
         try:
             if self._file is not None:
                 with self._file.open("ab") as file:
-                    file.write(msgspec.json.encode(_Sent(batch, list(ready))) + b"\n")
+                    file.write(
+                        msgspec.json.encode(_Sent(batch, list(ready), self._times[batch])) + b"\n"
+                    )
         except OSError as fault:
             raise UsageError(f"{self._file}: cannot write ({fault.strerror})") from None
 
@@ -226,6 +251,7 @@ class Batches:
         found = dict(answers)
         with self._lock:
             waiting = self._open.pop(batch, {})
+            self.back += 1
         for name, asked in waiting.items():
             status, text = found.get(name, (0, "it ended without an answer"))
             if status == 200:
@@ -252,10 +278,11 @@ class Batches:
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """A line of the file: a batch, and the names of its requests."""
+    """A line of the file: a batch, the names of its requests, and when it was sent."""
 
     batch: str
     requests: list[str]
+    at: float = 0.0
 
 
 class _Away(Exception):

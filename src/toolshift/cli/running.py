@@ -6,6 +6,7 @@ import shlex
 import sys
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,9 @@ def run_shown(
     """Executes a run, and says how to resume it where it is stopped."""
     assert spec.folder is not None
     shown = shown or str(spec.folder)
+    for contestant in spec.agents:
+        if (batches := getattr(contestant.agent, "batches", None)) is not None:
+            batches.told = partial(say, err=True)
     with ExitStack() as stack:
         plan, prefetch = _planned(spec, check, shown, stack)
         try:

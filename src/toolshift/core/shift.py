@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -28,6 +29,7 @@ class NotApplicable(Exception):
     """A shift cannot be applied truthfully to this scene; the message says why."""
 
 
+@lru_cache(maxsize=4096)
 def split_version(name: str) -> tuple[str, int]:
     """A name and the version that it asks for, 0 for none: `redirect@1`.
 

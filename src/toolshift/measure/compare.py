@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Scene
+from toolshift.core.scene import Scene, Stack
 from toolshift.episode.episode import End, heard_in, read_ending
 from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
@@ -235,9 +235,14 @@ def _shift_of(cell: Cell) -> str:
 def _table(
     pairs: Iterable[Pair], key: Callable[[Cell], str], order: Iterable[str] = ()
 ) -> list[Contrast]:
+    """A row for each `key`, which says something of the shifts of a cell alone."""
     groups: dict[str, list[Pair]] = defaultdict(list)
+    said: dict[Stack, str] = {}
     for pair in pairs:
-        groups[key(pair[0])].append(pair)
+        shifts = pair[0].shifts
+        if shifts not in said:
+            said[shifts] = key(pair[0])
+        groups[said[shifts]].append(pair)
     known = [label for label in order if label in groups]
     labels = known + [label for label in groups if label not in known]
     rows = [_contrast(label, groups[label]) for label in labels]
@@ -249,7 +254,7 @@ def _table(
 
 
 def _contrast(label: str, pairs: list[Pair]) -> Contrast:
-    before, after = _scores(pairs, 1), _scores(pairs, 2)
+    before, after = _scores(pairs)
     p_value = st.drop_p_value(after, before)
     lost = [b.episode for _, a, b in pairs if a.grade.passed and not b.grade.passed]
     return Contrast(
@@ -267,10 +272,12 @@ def _contrast(label: str, pairs: list[Pair]) -> Contrast:
     )
 
 
-def _scores(pairs: list[Pair], which: int) -> Scores:
-    """Passes by task; the scenes of a task are its trials."""
-    passes: Scores = defaultdict(list)
-    for pair in pairs:
-        record: Any = pair[which]
-        passes[pair[0].lineage].append(float(record.grade.passed))
-    return passes
+def _scores(pairs: list[Pair]) -> tuple[Scores, Scores]:
+    """Passes by task, before and after; the scenes of a task are its trials."""
+    before: Scores = defaultdict(list)
+    after: Scores = defaultdict(list)
+    for cell, first, second in pairs:
+        task = cell.lineage
+        before[task].append(float(first.grade.passed))
+        after[task].append(float(second.grade.passed))
+    return before, after

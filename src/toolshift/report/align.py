@@ -73,17 +73,19 @@ def first_divergence(pairs: Sequence[Pair]) -> int | None:
 
 def matched_tools(before: Sequence[Tool], after: Sequence[Tool]) -> list[Row]:
     """The tools of two scenes side by side, those that do the same in one row."""
+    ones, others = list(map(_origin, before)), list(map(_origin, after))
     likeness = sorted(
-        ((-_overlap(_origin(one), _origin(other)), left, right))
-        for left, one in enumerate(before)
-        for right, other in enumerate(after)
-        if _overlap(_origin(one), _origin(other)) > 0
+        (-_overlap(one, other), left, right)
+        for left, one in enumerate(ones)
+        for right, other in enumerate(others)
+        if one & other
     )
     partner: dict[int, int] = {}
+    taken: set[int] = set()
     for _, left, right in likeness:
-        if left not in partner and right not in partner.values():
+        if left not in partner and right not in taken:
             partner[left] = right
-    taken = set(partner.values())
+            taken.add(right)
     rows: list[Row] = [(n, partner.get(n)) for n in range(len(before))]
     return rows + [(None, n) for n in range(len(after)) if n not in taken]
 

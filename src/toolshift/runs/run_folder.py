@@ -262,7 +262,7 @@ class RunFolder:
 
     def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
         """Appends finished episodes."""
-        lines = [_stored(record) for record in records]
+        lines = stored_without_secrets(map(JSON.encode, records))
         names = [record.episode for record in records]
         self._append(names, lines, [round(took, 6) for took in seconds])
         if self.told is not None:  # what is kept is what is told
@@ -271,7 +271,7 @@ class RunFolder:
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
         """Appends finished episodes that are JSON already."""
         names = [msgspec.json.decode(record, type=_Named).episode for record in records]
-        lines = [stored_without_secrets(bytes(record)) for record in records]
+        lines = stored_without_secrets(map(bytes, records))
         self._append(names, lines, seconds)
         if self.told is not None:
             self.told([msgspec.json.decode(line, type=Record) for line in lines], seconds)
@@ -364,7 +364,8 @@ class RunFolder:
 
     def rewrite(self, records: Sequence[Record]) -> None:
         """Replaces the stored episodes; they stay compressed if they were."""
-        content = b"".join(_stored(record) + b"\n" for record in records)
+        kept = stored_without_secrets(map(JSON.encode, records))
+        content = b"".join(line + b"\n" for line in kept)
         path = self.episodes
         self.write(path.name, pack(content, path.suffix) if path.suffix in PACKED else content)
 
@@ -587,11 +588,6 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
     )
     read = change(manifest, suite=_suite(manifest.suite), selection=selection, shifts=versions)
     return read, Plan(selection, versions, renamed)
-
-
-def _stored(record: Record) -> bytes:
-    """A record as it is kept: with no secret that an agent has said."""
-    return stored_without_secrets(JSON.encode(record))
 
 
 def _cannot_write(path: Path, fault: OSError, what: str = "cannot write") -> str:
