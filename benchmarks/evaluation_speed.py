@@ -34,9 +34,9 @@ from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 
-BEFORE = "b866e30"
-"""The last commit whose decoder copies what it knows into each batch."""
-FILES = ("attention", "decode", "prefix_cache")
+BEFORE = "17568642"
+"""The last commit whose decoder guesses from the episode's own tokens alone."""
+FILES = ("attention", "decode", "graphs", "guesses", "slots")
 SHIFTS = ("identity_erasure@1:3", "redirect@1:2", "merged_tools@1:2")
 KINDS = ("listing", "hours", "route", "visit")
 
