@@ -4,7 +4,7 @@
 
 One group of GRPO is played by SmolLM2-135M with the shipped adapter, in a scene whose tools change
 in mid-episode, and scored with its gradient both ways, in turns. Read view by view, the sequences
-of a group share their openings; all at once they do not. Log-probabilities are compared as well.
+of a group are a tree; all at once they share nothing. Log-probabilities are compared as well.
 Times are CPU seconds of this process, the least of the rounds.
 """
 
@@ -26,6 +26,7 @@ from toolshift.train.callbacks import Spent
 from toolshift.train.grpo import build
 from toolshift.train.grpo_settings import preset
 from toolshift.train.grpo_trainer import GrpoTrainer
+from toolshift.train.logprobs import add_scores
 from toolshift.train.model import find_base
 from toolshift.train.scenes import Mix
 
@@ -94,10 +95,15 @@ def main() -> None:
     told: dict[bool, torch.Tensor] = {}
     with tempfile.TemporaryDirectory() as folder:
         trainer = build(mix, settings, Path(folder), find_base(settings), Spent())
+        inner = trainer.model.get_base_model()
+        as_tree = inner.forward
+        add_scores(inner, trainer.temperature, share=True)
+        by_opening = inner.forward
         rows = played(trainer, options.group)
         for number in range(options.rounds):
             for apart in (True, False):
-                trainer._alone = apart
+                trainer._alone = trainer._tree = apart
+                inner.forward = as_tree if apart else by_opening
                 seconds, told[apart] = scored(trainer, rows, options.batch)
                 took[apart].append(seconds)
                 name = "view by view" if apart else "all at once"

@@ -26,13 +26,15 @@ from transformers.cache_utils import Cache, DynamicLayer
 from toolshift.lm.attention import Pages, Step, grouped_attention
 from toolshift.lm.device import SIZES, Sizes, fills_a_gpu
 from toolshift.lm.graphs import Graphs
-from toolshift.lm.guesses import Guesser
+from toolshift.lm.guesses import CONTEXTS, Guesser
 from toolshift.lm.slots import Slots, Tokens, common_prefix
 
 SHARE_FROM = 64
 """Common prefixes of at least this many tokens are computed on their own, once for all."""
 MAX_GUESSES = 8
 """Tokens that are guessed for one row, at most."""
+MAX_SAID = 50_000
+"""Tokens of earlier replies that guesses are looked up in."""
 SLIDING = ("gemma3_text", "mistral")
 """Architectures of sliding windows whose layers tell the attention how wide theirs is."""
 
@@ -137,6 +139,7 @@ class Decoder:
             self.graphs = Graphs(model.device, head.weight.shape[0], most)
         shape, slots = (config.num_hidden_layers, heads, size), self.sizes.slots
         self.memory = Slots(*shape, like, memory_tokens, slots if self.graphs else 1)
+        self._said_before = Guesser([])
         self.prefilled = 0
         """Prompt tokens that were computed, not reused."""
         self.steps = 0
@@ -196,6 +199,7 @@ class Decoder:
         Args:
             keep_room: keep the memory where graphs read and write it, for those that come next.
         """
+        self._said_before = Guesser([])  # or what is computed would depend on what was before
         keep_room = keep_room and self.graphs is not None and self.graphs.works
         self.memory.forget(keep_room)
         if self.graphs is not None and not keep_room:
@@ -264,7 +268,7 @@ class Decoder:
         found = logits[:, None]
         for row in rows:
             row.length -= 1  # as after a step, of its last token
-            row.guesser = Guesser(row.tokens.tolist()) if guessing else None
+            row.guesser = Guesser(row.tokens.tolist(), self._said_before) if guessing else None
         while rows := self._follow(rows, drafts, found, limit):
             most = min(MAX_GUESSES, self.sizes.step // len(rows) - 1)
             drafts = [self._draft(row, min(most, limit - len(row.made) - 1)) for row in rows]
@@ -318,17 +322,26 @@ class Decoder:
                     self._made[member] = row.made
                 if not going:
                     self._note(row)
+                self._remember_said(row)
                 continue
             own = slot if not going else self.memory.fork(slot, branch.known, kept)
             kept.add(own)
             one = _Row(branch.members, row.tokens, own, branch.known, constraint, row.made)
             if row.guesser is not None:
-                one.guesser = Guesser([*row.tokens.tolist(), *row.made]) if going else row.guesser
+                whole = [*row.tokens.tolist(), *row.made]
+                one.guesser = Guesser(whole, self._said_before) if going else row.guesser
             going.append(one)
         if going and going[0].guesser is not None:
             for token in going[0].made[len(before) :]:
                 going[0].guesser.add(token)
         return going
+
+    def _remember_said(self, row: _Row) -> None:
+        """Remembers a reply, with what it stands after, for the guesses of others."""
+        if row.guesser is None or len(self._said_before.tokens) > MAX_SAID:
+            return
+        for token in (*row.tokens[-max(CONTEXTS) :].tolist(), *row.made):
+            self._said_before.add(token)
 
     def _note(self, row: _Row) -> None:
         """Notes in a row's slot of which tokens it has the keys; the last one was never fed."""
