@@ -148,3 +148,13 @@ def test_grading_nothing_again_is_no_result(toolshift: Run) -> None:
     code, out, err = toolshift("regrade", "run")
     assert (code, out) == (2, "")
     assert "nothing was graded again: no episode has been run" in err
+
+
+def test_a_run_without_episodes_is_said_beside_others(toolshift: Run) -> None:
+    for name in ("first", "second"):
+        toolshift("run", *ONE, "--out", name)
+    Path("second/episodes.jsonl").write_text("")
+    code, out, _ = toolshift("report", "first", "second", "--site", "site")
+    assert code == 0
+    assert "second: no episode has been run, so it is on no page." in out
+    assert "first: no episode" not in out
