@@ -125,3 +125,36 @@ def test_a_setting_that_an_agent_takes_is_taken_and_none_is_no_setting() -> None
     check_settings(["oracle"], {"temperature": None, "max_cost": 2.0})
     with pytest.raises(UsageError, match="the option --model-header"):
         check_settings([lambda messages, tools: "x", "command:sh"], {"headers": {}})
+
+
+PAGES = ({"nextCursor": "p2"}, {"next_cursor": "x"}, {"has_more": True}, {"page": 1, "pages": 3})
+WHOLE = ({"nextCursor": None}, {"nextCursor": ""}, {"has_more": False}, {"page": 3, "pages": 3}, {})
+
+
+@pytest.mark.parametrize("beside", [*PAGES, *WHOLE], ids=str)
+def test_one_page_of_a_list_is_no_list(toolshift: Run, beside: dict[str, object]) -> None:
+    listed = [{"name": "get_order", "description": "Next.", "inputSchema": {"type": "object"}}]
+    Path("page.json").write_text(json.dumps({"tools": listed, **beside}))
+    Path("whole.json").write_text(json.dumps(listed))
+    cut = beside in PAGES
+    assert toolshift("lock", "page.json")[0] == (2 if cut else 0)
+    code, _, err = toolshift("change", "whole.json", "page.json")
+    assert (code, "one page of a list" in err) == ((2, True) if cut else (0, False))
+
+
+def test_grading_nothing_again_is_no_result(toolshift: Run) -> None:
+    toolshift("run", *ONE, "--out", "run")
+    Path("run/episodes.jsonl").write_text("")
+    code, out, err = toolshift("regrade", "run")
+    assert (code, out) == (2, "")
+    assert "nothing was graded again: no episode has been run" in err
+
+
+def test_a_run_without_episodes_is_said_beside_others(toolshift: Run) -> None:
+    for name in ("first", "second"):
+        toolshift("run", *ONE, "--out", name)
+    Path("second/episodes.jsonl").write_text("")
+    code, out, _ = toolshift("report", "first", "second", "--site", "site")
+    assert code == 0
+    assert "second: no episode has been run, so it is on no page." in out
+    assert "first: no episode" not in out

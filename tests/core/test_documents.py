@@ -49,3 +49,34 @@ def test_what_can_be_read_is_read() -> None:
     assert read_json(b'{"a": [1]}', "file") == {"a": [1]}
     assert read_yaml(b"a: &x [1]\nb: *x\nc: *x", "file") == {"a": [1], "b": [1], "c": [1]}
     assert read_toml(b"[a]\nb = 1", "file") == {"a": {"b": 1}}
+
+
+TWICE = {
+    "json": b'{"tools": [], "tools": [1]}',
+    "json inside": b'[{"a": {"b": 1, "c": [], "b": {}}}]',
+    "yaml": b"tools: []\ntools: [1]\n",
+    "yaml inside": b"a:\n- b: 1\n  c: {d: 1}\n  b: 2\n",
+    "yaml flow": b"a: {b: 1, b: 2}\n",
+}
+
+
+@pytest.mark.parametrize("form", TWICE)
+def test_a_key_that_stands_twice_is_said(form: str) -> None:
+    read = read_json if form.startswith("json") else read_yaml
+    with pytest.raises(UsageError, match=r"has the key '(tools|b)' twice in one object"):
+        read(TWICE[form], "it")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: {b: 1}\nc: {b: 1}\n",
+        "- b: 1\n- b: 2\n",
+        "x: &x {b: 1}\ny: &y {c: 1}\nz:\n  <<: *x\n  b: 2\n",
+        "a: b\nb: a\n",
+        "k: [a, a]\na: {k: k}\n",
+        "a: &q k\nk: *q\n",
+    ],
+)
+def test_other_documents_have_each_key_once(text: str) -> None:
+    assert read_yaml(text.encode(), "it")

@@ -85,3 +85,18 @@ def test_what_is_kept_where_no_change_is_defined(tmp_path: Path) -> None:
     for row in rows:
         assert f"keeps {100 * row.retention.estimate:.0f}%" in first_table(page)
     assert "Keeps: accuracy on the tasks passed clean" in words(page)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_name_of_an_agent_and_no_cause_is_squeezed(report: Report, width: int) -> None:
+    name = "an_agent_with_a_long_name,temperature=0"
+    named = replace(report, agents=tuple(replace(one, name=name) for one in report.agents))
+    lines = as_text(named, width, details=True).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("ToolShift "))
+    assert any(name in line for line in lines[start + 1 : start + 4])
+    heads = [n for n, line in enumerate(lines) if "main cause" in line]
+    assert heads or width < 80
+    for head in heads:
+        rows = lines[head : lines.index("", head)] if "" in lines[head:] else lines[head:]
+        cut = [row for row in map(str.rstrip, rows) if len(row) == width and row[-1].isalpha()]
+        assert not cut, cut

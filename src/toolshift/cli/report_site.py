@@ -28,9 +28,13 @@ def write_board(runs: Sequence[Path], site: Path, as_json: bool) -> None:
             watch(done, len(folders))
     page = write_leaderboard(folders, reports, site)
     comparable = comparability(folders)
+    pairs = zip(folders, reports, strict=True)
+    empty = [str(folder.path) for folder, report in pairs if not report.agents]
     if as_json:
-        print_json({"page": str(page), "comparable": comparable})
+        print_json({"page": str(page), "comparable": comparable, "without_episodes": empty})
         return
+    for name in empty:
+        say(f"{name}: no episode has been run, so it is on no page.")
     for number, group in enumerate(comparable.groups, 1):
         many = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs, comparable"
         say(f"Plan {number}: {group.suite}, {many}")

@@ -92,6 +92,9 @@ def regrade(options: RegradeOptions) -> None:
                 folder.rewrite(records)
             noted = folder.note_grading(own_version(), judge.settings if judge else None)
             save_report(noted, report_of(noted))
+    if len(records) == left.total():
+        why = next(iter(left), "no episode has been run")
+        raise UsageError(f"{folder.path}: nothing was graded again: {why}")
     if options.as_json:
         print_json({"episodes": len(records), "changed": changed, "left": left})
         return

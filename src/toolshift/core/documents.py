@@ -7,9 +7,12 @@ most `DEEPEST` levels, so that whoever walks it may recurse.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from codecs import BOM_UTF8
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -34,7 +37,23 @@ def read_json(raw: bytes, where: str) -> Any:
     except RecursionError:
         raise UsageError(_too_deep(where)) from None
     check_depth(data, where)
+    _check_keys(raw, where)
     return data
+
+
+def _check_keys(raw: bytes, where: str) -> None:
+    """Checks that no object has a key twice: all but the last would go unread."""
+
+    def each(pairs: list[tuple[str, Any]]) -> None:
+        twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+        if twice:
+            raise UsageError(_twice(twice[0], where))
+
+    json.loads(raw.removeprefix(BOM_UTF8), object_pairs_hook=each, parse_int=len, parse_float=len)
+
+
+def _twice(key: str, where: str) -> str:
+    return f"{where} has the key {key!r:.80} twice in one object: only the last would be read"
 
 
 _TEXT = r'"(?:\\.|[^"\\])*+"?'
@@ -99,18 +118,50 @@ def _too_deep(where: str) -> str:
     return f"{where} is nested more than {DEEPEST} levels deep: no document of tools needs that"
 
 
+@dataclass
+class _Keys:
+    """What a collection of a YAML document holds so far.
+
+    Attributes:
+        named: it is a mapping, whose nodes are keys and values in turn.
+        seen: its keys.
+        nodes: how many nodes of its own have begun.
+    """
+
+    named: bool
+    seen: set[str] = field(default_factory=set)
+    nodes: int = 0
+
+
+def _note_key(event: Any, keys: list[_Keys], where: str) -> None:
+    """Notes a node of the innermost collection; a key may stand there once, but for merges."""
+    if not isinstance(event, yaml.NodeEvent):
+        return
+    inner = keys[-1]
+    inner.nodes += 1
+    if inner.named and inner.nodes % 2 and isinstance(event, yaml.ScalarEvent):
+        if event.value in inner.seen and event.value != "<<":
+            raise UsageError(_twice(event.value, where))
+        inner.seen.add(event.value)
+
+
 def _check_events(raw: bytes, where: str) -> None:
     """Checks the depth and the aliases of a YAML document without building it."""
     sizes: dict[str, int] = {}
     open_: list[tuple[str, int]] = []  # the anchor of each collection, and the values before it
+    keys: list[_Keys] = []
     count = 0
     for event in yaml.parse(raw, _LOADER):
+        if keys:
+            _note_key(event, keys, where)
         if isinstance(event, yaml.CollectionStartEvent):
+            keys.append(_Keys(isinstance(event, yaml.MappingStartEvent)))
             open_.append((event.anchor or "", count))
             count += 1
             if len(open_) > DEEPEST:
                 raise UsageError(_too_deep(where))
         elif isinstance(event, yaml.CollectionEndEvent):
+            keys.pop()
             anchor, before = open_.pop()
             sizes[anchor] = count - before
         elif isinstance(event, yaml.ScalarEvent):

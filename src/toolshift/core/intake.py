@@ -11,7 +11,7 @@ on standard error, and in its JSON as `unread`, what it could not read.
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterable
 
 import msgspec
@@ -24,6 +24,7 @@ LONGEST_QUOTE = 80
 _KINDS_OF_BYTES = (
     ((b"\x1f\x8b",), "the file is compressed with gzip; unpack it"),
     ((b"\xfd7zXZ",), "the file is compressed with xz; unpack it"),
+    ((BOM_UTF32_LE, BOM_UTF32_BE), "the file is UTF-32; write it as UTF-8"),
     ((BOM_UTF16_LE, BOM_UTF16_BE), "the file is UTF-16; write it as UTF-8"),
 )
 

@@ -52,7 +52,10 @@ class Operation:
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
     """The operations of an OpenAPI 2 or 3 document, each with its tool as MCP would list it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
-        raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
+        held = document if isinstance(document, Mapping) else {}
+        rest = [key for key in ("webhooks", "components") if held.get(key)]
+        only = f", only {' and '.join(rest)}, which no agent calls" if rest else ""
+        raise UsageError(f"the OpenAPI document has no `paths`{only}: it offers no tool")
     if str(document.get("swagger", "")).startswith("2."):
         document = as_openapi_3(document)
     if not str(document.get("openapi", "")).startswith("3."):

@@ -32,8 +32,9 @@ def shift_table(rows: Sequence[Measures], severities: Sequence[Measures]) -> Tab
     _add_label(table, "shift", rows)
     for column in ("n", "clean", "shifted"):
         table.add_column(column, justify="right", no_wrap=True)
-    for column in [*["at 1 2 3"] * (len(levels) > 1), "change", "main cause"]:
+    for column in [*["at 1 2 3"] * (len(levels) > 1), "change"]:
         table.add_column(column, no_wrap=True)
+    table.add_column("main cause", overflow="fold")
     for tier in dict.fromkeys(row.tier for row in rows):
         table.add_row(Text(tier, style="bold"))
         for row in rows:
@@ -49,8 +50,8 @@ def group_table(rows: Sequence[Measures]) -> Table:
     _add_label(table, "", rows)
     for column in ("n", "episodes", "clean", "shifted", "keeps"):
         table.add_column(column, justify="right", no_wrap=True)
-    for column in ("change", "main cause"):
-        table.add_column(column, no_wrap=True)
+    table.add_column("change", no_wrap=True)
+    table.add_column("main cause", overflow="fold")
     for row in rows:
         style = None if row.significant or not row.defined else "dim"
         table.add_row(
@@ -123,8 +124,15 @@ def row_of(table: Sequence[Measures], label: str) -> Measures | None:
 
 
 def _add_label(table: Table, title: str, rows: Sequence[Measures]) -> None:
-    widest = min(36, max((len(row.label) for row in rows), default=0))
-    table.add_column(title, min_width=widest, max_width=36, overflow="fold")
+    widest = max((len(row.label) for row in rows), default=0)
+    if widest <= _LABEL:  # a least width would be taken from the other columns, unseen
+        table.add_column(title, no_wrap=True)
+    else:
+        table.add_column(title, min_width=_LABEL, max_width=_LABEL, overflow="fold")
+
+
+_LABEL = 36
+"""The most columns of a label; longer ones are folded."""
 
 
 def _shift_cells(

@@ -10,6 +10,7 @@ from math import isnan
 from pathlib import Path
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -82,7 +83,7 @@ def print_report(
     if not details:
         return
     console.print(_headline(report))
-    console.print(_tier_table(agents, only_distinguishable, console.width))
+    _print_tiers(agents, only_distinguishable, console)
     console.print(Text(LEGEND + NOT_SIGNIFICANT * only_distinguishable, style="dim"))
     for agent_report in agents:
         if grouping:
@@ -132,10 +133,39 @@ def _headline(report: Report) -> str:
     return f"\n[bold]ToolShift[/bold]  {report.suite}  ({worlds}; {report.pool} pool; {seed})"
 
 
-def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool, width: int) -> Table:
+def _print_tiers(
+    agents: Sequence[AgentReport], only_distinguishable: bool, console: Console
+) -> None:
+    """Prints the tiers of each agent; where their names leave no room, under numbers."""
+    names = [_marked_name(agent) for agent in agents]
+    table = _tier_table(agents, names, only_distinguishable, console.width)
+    if (
+        Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+        > console.width
+    ):
+        numbers = [f"[{number}]" for number in range(1, len(agents) + 1)]
+        for number, name in zip(numbers, names, strict=True):
+            console.print(Text(visible(f"{number} {name}")), soft_wrap=True)
+        table = _tier_table(agents, numbers, only_distinguishable, console.width)
+    console.print(table)
+
+
+_UNLIMITED = 10_000
+"""Columns of a terminal on which every table has room."""
+
+
+def _marked_name(agent: AgentReport) -> str:
+    marks = marks_of(agent)
+    mark = f"{agent.name} ({marks})" if marks else agent.name
+    return mark if agent.complete else f"{mark} (unfinished)"
+
+
+def _tier_table(
+    agents: Sequence[AgentReport], names: Sequence[str], only_distinguishable: bool, width: int
+) -> Table:
     apart = 2 if width >= 90 else 1
     table = Table(box=None, pad_edge=False, padding=(0, apart, 0, 0), header_style="bold")
-    table.add_column("", overflow="fold", max_width=24)
+    table.add_column("", no_wrap=True)
     labels = [t for t in (*TIERS, "composed") if any(row_of(a.tiers, t) for a in agents)]
     for column in ("clean", *labels):
         table.add_column(column, no_wrap=True)
@@ -143,10 +173,7 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool, width
     if refusing:
         table.add_column("refuses\nunsolv.")
         table.add_column("refuses\nsolv.")
-    for agent in agents:
-        marks = marks_of(agent)
-        mark = f"{agent.name} ({marks})" if marks else agent.name
-        name = mark if agent.complete else f"{mark} (unfinished)"
+    for agent, name in zip(agents, names, strict=True):
         cells = [_tier_cell(row_of(agent.tiers, label), only_distinguishable) for label in labels]
         if refusing:
             cells += [rate(agent.everything.refusal_rate), rate(agent.everything.wrong_refusal)]

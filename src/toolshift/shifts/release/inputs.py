@@ -37,6 +37,7 @@ from toolshift.interop.references import with_definitions
 from toolshift.interop.schema import DATA, MANY
 from toolshift.interop.server import Server
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
+from toolshift.reading.pages import offers_more
 from toolshift.worlds.own.file import WorldFile
 from toolshift.worlds.own.python import PythonSource
 
@@ -192,9 +193,20 @@ def _from_file(path: Path) -> Side:
         raise UsageError(
             f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI document'
         )
+    if isinstance(document, Mapping) and _is_a_page(document):
+        raise UsageError(
+            f"{path}: this is one page of a list, for it says that there is more: put the tools of "
+            "all pages into one list, or name the server, whose list is read to its end"
+        )
     if listed and all("function" in one for one in listed):
         return side_of("openai", path.name, list(map(_from_openai, _functions(listed))), path=path)
     return side_of("mcp", path.name, list(map(_with_inputs, listed)), path=path)
+
+
+def _is_a_page(document: Mapping[str, Any]) -> bool:
+    """Whether what stands beside the tools says that there are more of them."""
+    beside = {key: value for key, value in document.items() if key != "tools"}
+    return offers_more(JSON.encode(beside).decode())
 
 
 _DECLARED = ("functionDeclarations", "function_declarations")
