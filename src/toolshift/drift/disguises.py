@@ -143,8 +143,8 @@ def _decoded(text: str) -> Iterator[str]:
     """The words that a text holds in an encoding: at least three of them, or they are a value."""
     for found in _BASE64.findall(text):
         yield from _words_in(_of_base64(found))
-    told = (_of_base64(found) for found in _BASE64.findall(text))
-    yield from _words_in(b" ".join(one for one in told if one.isascii() and one))
+    pieces = (_of_base64(found) for found in _BASE64.findall(text))
+    yield from _words_in(b" ".join(one for one in pieces if one.isascii() and one))
     for found in _BASE32.findall(text):
         yield from _words_in(_bytes_of(base64.b32decode, found.rstrip("="), 8))
     for found in _HEX.findall(text):
