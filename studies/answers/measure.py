@@ -32,7 +32,7 @@ TESTS = HERE.parents[1] / "tests" / "reading"
 
 
 def module(name: str) -> ModuleType:
-    """A file of tests, as a module."""
+    """A file of tests below `tests/reading`, as a module."""
     spec = importlib.util.spec_from_file_location(name, TESTS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -57,7 +57,7 @@ def row(
 
 def labelled() -> Iterator[dict[str, Any]]:
     """The labelled finishes of the tests of today's rule, in their order."""
-    check = module("test_answer_check")
+    check = module("answers/test_by_words")
     yield from (row(a, w, True) for w, a in check.HONEST)
     yield from (row(a, w, False) for w, a in check.WRONG)
     for test in ("test_bounds_hedges_and_duties", "test_more_that_people_write", "test_yes_and_no"):
@@ -82,7 +82,7 @@ def labelled() -> Iterator[dict[str, Any]]:
     for request, wanted, right_ones, wrong_ones in choice.OTHERS:
         yield from (row(a, wanted, True, request) for a in right_ones)
         yield from (row(a, wanted, False, request) for a in wrong_ones)
-    absence = module("test_absence")
+    absence = module("answers/test_none")
     yield from (row(a, "nobody", True, c.request, c.shown) for c, a in absence.NONE)
     yield from (row(a, "nobody", False, c.request, c.shown) for c, a in absence.NOT_NONE)
 

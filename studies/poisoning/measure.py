@@ -2,13 +2,14 @@
 
     python studies/poisoning/measure.py    # prints the table of docs/watch.md
 
-`attacks.jsonl.gz` has tools with planted texts, in many languages, in the order in which they were
-written: 66 before the rules that are measured here, 24 ("fresh") after a first form of them, which
-found 6 of those, and 20 ("last") after the last change of the rules. Of 40 English orders in
-disguise the rules found 23 when first tried, and of 16 further ones ("disguised later") 6, before they were
-widened. Each is judged as it would come into an English list that is locked. The honest tools are
-all distinct ones of the lists in `studies/real_drift`, each beside the other tools of its list, as
-if all of it were new; `honest.txt` has 100 descriptions that look like orders, ciphers and secrets.
+`attacks.jsonl.gz` has tools with planted texts, in many languages, in the order in which they
+were written: 66 before the rules that are measured here, 24 ("fresh") after a first form of them,
+which found 6 of those, and 20 ("last") after the last change of the rules. Of 40 English orders
+in disguise the rules found 23 when first tried, and of 16 further ones ("disguised later") 6,
+before they were widened. Each is judged as it would come into an English list that is locked. The
+honest tools are all distinct ones of the lists in `studies/real_drift`, each beside the other
+tools of its list, as if all of it were new; `honest.txt` has 100 descriptions that look like
+orders, ciphers and secrets.
 """
 
 from __future__ import annotations
