@@ -77,7 +77,7 @@ SECTION = re.compile(r"^ *(Args|Returns|Raises|Yields):$", re.MULTILINE)
 NUMERIC = """
     lm/attention lm/decode measure/betting measure/compare measure/crossed measure/exact
     measure/metrics measure/nothing_lost measure/power measure/claims measure/statistics
-    train/batches train/evaluation train/logprobs train/loss train/reward shifts/ranking
+    train/batches train/evaluation train/logprobs train/loss train/reward train/tree shifts/ranking
     watch/rhythm watch/sequential
 """
 """Modules that compute numbers: their docstrings give shapes, units, estimators and sources."""

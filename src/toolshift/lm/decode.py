@@ -287,10 +287,9 @@ class Decoder:
     def _follow(
         self, rows: list[_Row], drafts: list[list[int]], found: torch.Tensor, limit: int
     ) -> list[_Row]:
-        """Goes on with what the model chooses after a step of each row, as far as it was guessed.
+        """The rows that go on after a step, as far as it was guessed what the model would choose.
 
-        Returns:
-            The rows that go on: one for each thing that members of a row have said.
+        There is one for each thing that members of a row have said.
         """
         choose = self._chooser(rows, found)
         kept = {row.slot for row in rows}

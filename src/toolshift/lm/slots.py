@@ -81,15 +81,9 @@ class Slots:
         return lengths[best]
 
     def place(self, sequences: list[Tokens], more: int, forks: int = 0) -> list[Place]:
-        """Finds a slot for each sequence, with what is known of it.
+        """Finds a slot for each sequence, with what is known of it, and room for `more` tokens.
 
-        Args:
-            sequences: to be extended, each by at most `more` tokens.
-            more: of the tokens.
-            forks: how many slots more may be wanted (`fork`) while they are.
-
-        Returns:
-            A place for each.
+        Where the store grows, it has room for as many `forks` as well.
         """
         common = [[common_prefix(s.tokens, tokens) for s in self.slots] for tokens in sequences]
         placed = self._taken_over(common)
