@@ -121,7 +121,12 @@ def bodies(agent: ChatAgent) -> list[bytes]:
     """What the agent sends in so many episodes."""
     sent: list[bytes] = []
     attempt = agent._attempt
-    agent._attempt = lambda body: (sent.append(body), attempt(body))[1]  # type: ignore[method-assign]
+
+    def noted(body: bytes) -> tuple[Any, str]:
+        sent.append(body)
+        return attempt(body)
+
+    agent._attempt = noted  # type: ignore[method-assign]
     for number in range(TURN):
         play(Contestant(agent), read_task(f"poi/visit/{number}"))
     agent._attempt = attempt  # type: ignore[method-assign]
