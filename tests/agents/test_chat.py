@@ -477,14 +477,15 @@ def test_calls_in_the_forms_of_servers(
 def test_a_call_in_the_field_of_2023_is_read(server: ScriptedServer) -> None:
     old = {"content": None, "function_call": {"name": "find", "arguments": '{"id": "b"}'}}
     (read,) = reply_to(server, completion(old)).calls
-    assert read.name == "find" and read.id
+    assert read.name == "find"
+    assert read.id
 
 
 def test_thoughts_among_the_parts_are_not_said(server: ScriptedServer) -> None:
     parts = [{"type": kind, "text": "B?"} for kind in ("reasoning", "thinking", "reasoning_text")]
     parts += [{"text": "C?", "thought": True}, {"type": "text", "text": "A"}]
     reply = reply_to(server, completion({"content": parts}))
-    assert reply.text == "A" and reply.extra == {"content": parts}
+    assert (reply.text, reply.extra) == ("A", {"content": parts})
 
 
 @pytest.mark.parametrize(
@@ -501,7 +502,7 @@ def test_the_first_refusal_names_a_field_in_any_form(server: ScriptedServer, ref
 def test_a_model_without_tools_is_told_of_the_other_protocol(server: ScriptedServer) -> None:
     server.script = [status(400, '{"error": "gemma does not support tools"}')] * 3
     agent = agent_of(server)
-    assert agent.reply(TURN).failure and agent.reply(TURN).failure
+    assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
     with pytest.raises(UsageError, match="--protocol text"):
         agent.reply(TURN)
 
