@@ -25,7 +25,7 @@ from toolshift.core.calls import (
 from toolshift.core.message import Reply
 from toolshift.lm.call_texts.json_calls import NAME_KEYS, VALUE_KEYS, name_in
 from toolshift.lm.call_texts.python_calls import listed_calls, malformed, well_formed
-from toolshift.lm.call_texts.scan import Scan, scan
+from toolshift.lm.call_texts.scan import Scan, scan, without_turn_end
 from toolshift.lm.call_texts.tools import Tools
 from toolshift.lm.prompt import Layout
 from toolshift.reading.harmony import Message, for_the_user, messages_of
@@ -162,7 +162,7 @@ def _marked(text: str, tools: Tools) -> Scan:
 
 def _read(text: str, tools: Tools) -> Reply:
     stripped = text.strip()
-    calls = _nothing_but_calls(stripped)
+    calls = _nothing_but_calls(without_turn_end(stripped))
     if calls:
         return Reply(calls=calls)
     sent = [one for one in messages_of(stripped) if one.to]
@@ -171,7 +171,7 @@ def _read(text: str, tools: Tools) -> Reply:
     marked = _marked(stripped, tools)
     if marked.calls:
         return Reply(text=marked.prose, calls=marked.calls)
-    body = without_thoughts(for_the_user(stripped)).strip()
+    body = without_turn_end(without_thoughts(for_the_user(stripped))).strip()
     fenced = _FENCE.match(body)
     body = fenced.group(1).strip() if fenced else body
     calls = _json_calls(body)

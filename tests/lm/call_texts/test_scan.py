@@ -443,3 +443,15 @@ def test_long_texts_are_looked_at_in_time(text: str) -> None:
     begun = time.process_time()
     looks_like_call(text)
     assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "end", ["<|eot_id|>", "<|im_end|>\n", "</s>", " <end_of_turn>", "<|eom_id|>"]
+)
+@pytest.mark.parametrize(
+    "said",
+    ['[get_ticket(ticket_id="T-31")]', 'get_ticket(ticket_id="T-31")',
+     '{"name": "get_ticket", "arguments": {"ticket_id": "T-31"}}'],
+)  # fmt: skip
+def test_the_sign_that_ends_a_turn_is_no_part_of_a_call(said: str, end: str) -> None:
+    assert read(said + end) == [T31]

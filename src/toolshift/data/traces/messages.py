@@ -257,7 +257,8 @@ def turn_of(given: Any, reply: Any, tools: Any = None) -> ModelTurn:
     said: tuple[Said, ...] = ()
     if isinstance(given, Mapping):
         key = next((key for key in _MESSAGES if given.get(key) is not None), "")
-        config = given.get("config") if isinstance(given.get("config"), Mapping) else {}
+        asked = given.get("config")
+        config: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
         system = given.get("system", given.get("instructions", config.get("system_instruction")))
         said = (*_system(system), *(read_messages(given[key]) if key else ()))
         if "role" in given and not key:
