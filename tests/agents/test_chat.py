@@ -378,6 +378,142 @@ def test_a_reply_that_is_cut_off_again_is_truncated(server: ScriptedServer) -> N
     assert len(server.requests) == 2
 
 
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find",
+        "parameters": {"type": "object", "properties": {"id": {}}, "required": ["id"]},
+    },
+}
+
+
+def completion(message: dict[str, Any], **choice: Any) -> serving.Answer:
+    return body(json.dumps({"choices": [{"message": message, **choice}]}).encode())
+
+
+def spoken(**fields: Any) -> dict[str, Any]:
+    return {"id": "a", "type": "function", "function": {"name": "find", **fields}}
+
+
+def reply_to(server: ScriptedServer, answer: serving.Answer) -> Reply:
+    """What is read of an answer that comes as often as it is asked for."""
+    server.script = [answer] * 3
+    return agent_of(server, retries=1).reply(Turn(TURN.messages, [TOOL]))
+
+
+@pytest.mark.parametrize(
+    ("reason", "failure"),
+    [("MAX_TOKENS", "truncated: "), ("model_length", "truncated: "), ("safety", "the endpoint wi"),
+     ("error", "the endpoint broke"), ("insufficient_system_resource", "the endpoint broke"),
+     ("abort", "the endpoint broke"), ("network_error", "the endpoint broke")],
+)  # fmt: skip
+def test_a_reply_that_did_not_end_by_itself_is_none_of_the_models(
+    server: ScriptedServer, reason: str, failure: str
+) -> None:
+    assert reply_to(server, completion({"content": "It"}, finish_reason=reason)).failure.startswith(
+        failure
+    )
+
+
+@pytest.mark.parametrize("reason", ["stop", "end_turn", "EOS_TOKEN", None, "", "tool_calls"])
+def test_a_reply_that_ended_by_itself_is_read(server: ScriptedServer, reason: str | None) -> None:
+    reply = reply_to(server, completion({"content": "It"}, finish_reason=reason))
+    assert (reply.text, reply.failure) == ("It", "")
+
+
+def test_the_models_own_mistake_is_its_reply(server: ScriptedServer) -> None:
+    why = "function_call_filter: MALFORMED_FUNCTION_CALL"
+    reply = reply_to(server, completion({"content": None}, finish_reason=why))
+    assert (reply.text, reply.calls, reply.failure) == ("", (), "")
+
+
+def test_an_error_in_the_place_of_a_reply_is_a_failure(server: ScriptedServer) -> None:
+    fault = {"code": 502, "message": "upstream"}
+    for answer in (
+        completion({"content": ""}, finish_reason="stop", error=fault),
+        completion({"content": None, "tool_calls": []}, finish_reason="tool_calls"),
+    ):
+        assert "broke the reply off" in reply_to(server, answer).failure
+
+
+@pytest.mark.parametrize("dialect", ["chat", "anthropic", "responses"])
+def test_a_call_that_was_cut_off_before_its_arguments_is_no_call(
+    server: ScriptedServer, dialect: str
+) -> None:
+    cut: dict[str, Any] = {
+        "chat": {"choices": [{"message": {"content": None, "tool_calls": [spoken(arguments="")]},
+                              "finish_reason": "length"}]},
+        "anthropic": {"content": [{"type": "tool_use", "id": "a", "name": "find", "input": {}}],
+                      "stop_reason": "max_tokens"},
+        "responses": {"status": "incomplete", "output": [
+            {"type": "function_call", "call_id": "a", "name": "find", "arguments": ""}
+        ], "incomplete_details": {"reason": "max_output_tokens"}},
+    }  # fmt: skip
+    for required, failed in ((["id"], True), ([], False)):
+        server.script = [body(json.dumps(cut[dialect]).encode())] * 2
+        schema = {"type": "object", "properties": {"id": {}}, "required": required}
+        tool = {"type": "function", "function": {"name": "find", "parameters": schema}}
+        reply = agent_of(server, dialect=dialect).reply(Turn(TURN.messages, [tool]))
+        assert reply.failure.startswith("truncated: ") is failed
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ({"tool_calls": [{**spoken(arguments="{}"), "id": 7}]}, ToolCall("find", {}, "7")),
+        ({"tool_calls": [spoken(arguments="null")]}, ToolCall("find", {}, "a")),
+        ({"tool_calls": [spoken(arguments=" ")]}, ToolCall("find", {}, "a")),
+    ],
+    ids=["counted", "null", "blank"],
+)
+def test_calls_in_the_forms_of_servers(
+    server: ScriptedServer, message: dict[str, Any], call: ToolCall
+) -> None:
+    (read,) = reply_to(server, completion({"content": None, **message})).calls
+    assert isinstance(read, ToolCall)
+    assert (read.name, read.arguments, read.id) == (call.name, call.arguments, call.id)
+
+
+def test_a_call_in_the_field_of_2023_is_read(server: ScriptedServer) -> None:
+    old = {"content": None, "function_call": {"name": "find", "arguments": '{"id": "b"}'}}
+    (read,) = reply_to(server, completion(old)).calls
+    assert read.name == "find"
+    assert read.id
+
+
+def test_thoughts_among_the_parts_are_not_said(server: ScriptedServer) -> None:
+    parts = [{"type": kind, "text": "B?"} for kind in ("reasoning", "thinking", "reasoning_text")]
+    parts += [{"text": "C?", "thought": True}, {"type": "text", "text": "A"}]
+    reply = reply_to(server, completion({"content": parts}))
+    assert (reply.text, reply.extra) == ("A", {"content": parts})
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    ["Unknown argument: temperature", '{"message": "temperature is not supported"}',
+     '{"detail": [{"loc": ["body", "temperature"]}]}', "<b>temperature</b> is not allowed"],
+)  # fmt: skip
+def test_the_first_refusal_names_a_field_in_any_form(server: ScriptedServer, refusal: str) -> None:
+    server.script = [status(400, refusal)]
+    with pytest.raises(UsageError, match="--unset temperature"):
+        agent_of(server).reply(TURN)
+
+
+def test_a_model_without_tools_is_told_of_the_other_protocol(server: ScriptedServer) -> None:
+    server.script = [status(400, '{"error": "gemma does not support tools"}')] * 3
+    agent = agent_of(server)
+    assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
+    with pytest.raises(UsageError, match="--protocol text"):
+        agent.reply(TURN)
+
+
+def test_google_says_in_the_body_how_long_to_wait(server: ScriptedServer) -> None:
+    waits: list[float] = []
+    server.script = [status(429, '{"error": {"details": [{"retryDelay": "37s"}]}}'), good("done")]
+    assert agent_of(server, waits).reply(TURN).text == "done"
+    assert 37 <= waits[0] < 47
+
+
 def test_tools_lost_by_the_chat_template_are_noticed(server: ScriptedServer) -> None:
     server.script = [good(usage={"prompt_tokens": 30, "completion_tokens": 5})]
     with pytest.warns(UserWarning, match="chat template"):

@@ -13,7 +13,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from inspect import signature
@@ -391,7 +391,7 @@ class ChatAgent:
             return UsageError(f"{what}, {where}. {_ADVICE[status]}")
         if status in _MALFORMED and (advice := self._advice(text, body)):
             return UsageError(f"{what}, {where}. {advice}")
-        asked = retry_after(headers.get("retry-after"))
+        asked = _asked_wait(headers, text)
         if status in _RETRIED and asked > LONGEST_ASKED:
             when = f"{asked / 3600:.1f} hours" if asked > 3600 else f"{asked / 60:.0f} minutes"
             return BudgetSpent(f"{what}, {where}. It asks to wait for {when}: go on then.")
@@ -405,7 +405,7 @@ class ChatAgent:
         whatever has the first requests refused before any is answered.
         """
         settings = _paths(self._settings(1))
-        named = _named_field(text, settings)
+        named = _named_field(text, settings, bare=not self._answered)
         if named:
             instead = [field for field in self._dialect.instead_of(named) if field in text]
             more = f", and perhaps --set {instead[0]}={settings[named]}" if instead else ""
@@ -416,9 +416,11 @@ class ChatAgent:
         self._refusals += not self._answered
         if self._answered or self._refusals < REFUSED_AT_ONCE:
             return ""
+        toolless = self.protocol == "native" and re.search(r"(?i)\btools?\b|\bfunction", text)
+        more = " If it takes no tools, --protocol text writes them into the prompt."
         return (
             f"The first {self._refusals} requests were refused and none was answered. Fields are "
-            "set with --set NAME=VALUE and left out with --unset NAME."
+            f"set with --set NAME=VALUE and left out with --unset NAME.{more if toolless else ''}"
         )
 
     def _wait(self, body: bytes, attempt: int, asked: float) -> float:
@@ -438,6 +440,9 @@ class ChatAgent:
 
     def _read(self, turn: Turn, answer: Answer, usage: Usage) -> Reply:
         message, text = answer.message, text_of(answer.message)
+        if answer.reason == "broken":
+            said = self._strike(answer.ended)[:200]
+            raise _Setback(f"the endpoint broke the reply off: {said}", billed=True)
         if answer.reason == "content_filter":
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
@@ -454,8 +459,7 @@ class ChatAgent:
                 said = self._strike(f"tool calls of an unknown form: {odd!r}")[:300]
                 raise _Setback(said, billed=True) from None
             reply = self._with_written_calls(turn, reply)
-        whole = reply.calls and all(isinstance(call, ToolCall) for call in reply.calls)
-        if answer.reason == "length" and not whole and not reply.failure:
+        if answer.reason == "length" and not reply.failure and is_cut_off(reply, turn.tools):
             why = "the reply was cut off at the token limit; raise --max-tokens"
             reply = msgspec.structs.replace(reply, failure=_TRUNCATED + why)
         return msgspec.structs.replace(reply, usage=usage)
@@ -524,6 +528,19 @@ def _pace_file(url: str, model: str, headers: Mapping[str, str]) -> Path:
     return cache_folder() / "pace" / blake2b(account.encode(), digest_size=16).hexdigest()
 
 
+def is_cut_off(reply: Reply, tools: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a reply that ended at the token limit has less than its model meant to say.
+
+    Some servers give a call that was cut off before its arguments as one without any.
+    """
+    if not reply.calls or not all(isinstance(call, ToolCall) for call in reply.calls):
+        return True
+    last = reply.calls[-1]
+    shown = (tool["function"] for tool in tools)
+    schema = next((f.get("parameters") for f in shown if f.get("name") == last.name), None) or {}
+    return not getattr(last, "arguments", None) and bool(schema.get("required"))
+
+
 def estimate(
     turns: int, input_tokens: int, output_tokens: int, price_in: float, price_out: float
 ) -> float:
@@ -588,10 +605,11 @@ def _paths(body: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 
-def _named_field(text: str, settings: Mapping[str, Any]) -> str:
+def _named_field(text: str, settings: Mapping[str, Any], bare: bool = False) -> str:
     """The setting that an error names: in its `param`, else in its words as it is written.
 
-    The model's name is no setting, and a word that English has as well must stand in quotes.
+    The model's name is no setting. A word that English has as well must stand in quotes, but for
+    `bare`, where no request was answered yet: there it is not of one conversation alone.
     """
     try:
         error = msgspec.json.decode(text)["error"]
@@ -601,6 +619,8 @@ def _named_field(text: str, settings: Mapping[str, Any]) -> str:
     known = sorted((name for name in settings if name != "model"), key=len, reverse=True)
     if isinstance(param, str) and param:
         return param if param in known else ""
+    if bare and (found := next((name for name in known if _is_written(name, text, True)), "")):
+        return found
     for name in known:
         holder, _, last = name.rpartition(".")
         if _is_written(name, text) or (
@@ -610,10 +630,11 @@ def _named_field(text: str, settings: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_written(name: str, text: str) -> bool:
+def _is_written(name: str, text: str, any_word: bool = False) -> bool:
     """Whether a setting stands in an error; Google writes `generation_config` there."""
     snake = re.sub("(?<=[a-z])[A-Z]", lambda found: "_" + found[0].lower(), name)
-    bare = "" if "_" in name or "." in name or not name.islower() else r"[\"'`]"
+    plain = any_word or "_" in name or "." in name or not name.islower()
+    bare = "" if plain else r"[\"'`]"
     spelled = "|".join(map(re.escape, (name, snake)))
     return bool(re.search(rf"(?<![\w.]){bare}({spelled}){bare}(?![\w.]*\w)", text))
 
@@ -623,6 +644,7 @@ def _set(*names: str) -> str:
     return next(filter(None, map(os.environ.get, names)), "")
 
 
+_DELAY = re.compile(r"\"retryDelay\"\s*:\s*\"(\d+(?:\.\d+)?)s\"")
 _SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
 
 
@@ -688,6 +710,14 @@ def told(value: object, name: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [told(inner, name) for inner in value]
     return "[secret]" if isinstance(value, str) and _SECRET_HEADER.search(name.lower()) else value
+
+
+def _asked_wait(headers: Mapping[str, str], text: str) -> float:
+    """Seconds that a refusal asks to wait: in its headers, or as Google writes it in its body."""
+    finer, told = headers.get("retry-after-ms", ""), _DELAY.search(text)
+    if re.fullmatch(r"\d+(\.\d+)?", finer):
+        return float(finer) / 1000
+    return retry_after(headers.get("retry-after") or (told[1] if told else None))
 
 
 def retry_after(value: str | None) -> float:

@@ -7,16 +7,15 @@ addresses are read from the environment by litellm itself, as its documentation 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
 import msgspec
 
 from toolshift.agents.answer_cache import Exchange, Exchanges, kept_elsewhere
-from toolshift.agents.chat import merged, sendable
+from toolshift.agents.chat import is_cut_off, merged, sendable
 from toolshift.agents.kind import AgentKind
-from toolshift.core.calls import ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.installation import extra
 from toolshift.core.message import Reply, Turn
@@ -100,16 +99,17 @@ class LitellmAgent:
             return self._send(body, Exchange())
         who = f"litellm {self._version} {self._how.get('base_url', '')}\n{self.model}"
         with self.exchanges.exchange(who, msgspec.json.encode(body)) as exchange:
-            reply = self._recalled(exchange) or self._send(body, exchange)
+            reply = self._recalled(body, exchange) or self._send(body, exchange)
             self.exchanges.count(reply.usage)
             return reply
 
-    def _recalled(self, exchange: Exchange) -> Reply | None:
+    def _recalled(self, body: Body, exchange: Exchange) -> Reply | None:
         """The reply of a stored answer; None where there is none that can be read."""
         if exchange.answer is None:
             return None
         try:
-            reply = self._read(self._litellm.ModelResponse(**msgspec.json.decode(exchange.answer)))
+            answer = self._litellm.ModelResponse(**msgspec.json.decode(exchange.answer))
+            reply = self._read(answer, body.get("tools", ()))
         except Exception:  # another version of litellm has stored it
             return None
         return msgspec.structs.replace(reply, usage=reply.usage.as_saved)
@@ -139,7 +139,7 @@ class LitellmAgent:
         except Exception as fault:  # its kinds of errors are many, and more with each provider
             return Reply(failure=self._told(fault))
         self._answered = True
-        reply = self._read(answer)
+        reply = self._read(answer, body.get("tools", ()))
         if self.exchanges is not None:
             usage = msgspec.structs.replace(reply.usage, requests=1)
             reply = msgspec.structs.replace(reply, usage=usage)
@@ -153,7 +153,7 @@ class LitellmAgent:
         said = f"litellm for model {self.model!r}: {described(fault)}"[:500]
         return said.replace(key, "[secret]") if key else said
 
-    def _read(self, answer: Any) -> Reply:
+    def _read(self, answer: Any, tools: Sequence[Mapping[str, Any]]) -> Reply:
         reply = read_reply(answer)
         try:
             cost = float(self._litellm.completion_cost(completion_response=answer) or 0.0)
@@ -163,7 +163,7 @@ class LitellmAgent:
         reason, failure = answer.choices[0].finish_reason, ""
         if reason == "content_filter":
             failure = "the endpoint withheld the reply (content_filter)"
-        elif reason == "length" and not all(isinstance(c, ToolCall) for c in reply.calls or (0,)):
+        elif reason == "length" and is_cut_off(reply, tools):
             failure = "truncated: the reply was cut off at the token limit; raise --max-tokens"
         return msgspec.structs.replace(reply, usage=usage, failure=failure)
 

@@ -135,7 +135,7 @@ def watch(options: WatchOptions) -> None:
         alarms, reader = _follow(kept, options, metrics, hook, stopping)
     if not alarms:
         kept.check(reader)
-    _say_end(watcher, alarms, reader.intake, options.as_json)
+    _say_end(watcher, alarms, reader, options.as_json)
     if hook is not None and hook.lost:
         lost = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
         say(f"{lost} ({hook.fault or 'too many at once'}).", err=True)
@@ -349,7 +349,8 @@ def _say_blind(intake: Intake, missed: int) -> None:
         say(f"Warning: nothing was read so far: {intake.missing()}", err=True)
 
 
-def _say_end(watcher: Watcher, alarms: int, intake: Intake, as_json: bool) -> None:
+def _say_end(watcher: Watcher, alarms: int, reader: Reader, as_json: bool) -> None:
+    intake = reader.intake
     text = (
         f"{watcher.events} events, {watcher.calls} calls of {watcher.tools} tools, "
         f"{watcher.endings} endings: {alarms} alarm{'s' if alarms != 1 else ''}."
@@ -363,6 +364,12 @@ def _say_end(watcher: Watcher, alarms: int, intake: Intake, as_json: bool) -> No
     if watcher.out:
         say(
             f"Every call fails now, at the end of what was read: {', '.join(watcher.out)}.",
+            err=True,
+        )
+    if reader.calls and not reader.answered:
+        say(
+            "No call has its result in what was read: a failure that only a result tells of is "
+            "not seen.",
             err=True,
         )
     say_unread([intake])

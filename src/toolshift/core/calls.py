@@ -91,10 +91,11 @@ def malformed_call(name: object, text: str, call_id: object = "") -> MalformedCa
 
 def read_arguments(given: object) -> dict[str, Any]:
     """Reads the arguments of a call: JSON as text, an object, or nothing."""
-    if given is None or given == "":
+    if given is None:
         return {}
-    if isinstance(given, str):
-        return _from_text(storable(given))
+    if isinstance(given, str):  # servers write "", " " or "null" for a call without arguments
+        nothing = given.strip() in ("", "null")
+        return {} if nothing else _from_text(storable(given))
     written = _written(given)
     if not isinstance(given, dict):
         raise Unreadable(written.decode())

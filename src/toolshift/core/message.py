@@ -198,12 +198,20 @@ def text_of(message: dict[str, Any]) -> str:
     """The text of an assistant message beside its calls; the parts of a text are joined."""
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, list):
-        texts = (
-            part.get("text", part.get("refusal")) if isinstance(part, dict) else part
-            for part in content
-        )
-        return "".join(text for text in texts if isinstance(text, str))
+        return "".join(text for text in map(_said_in, content) if isinstance(text, str))
     return content if isinstance(content, str) else f"({type(content).__name__})"
+
+
+_TEXTS = (None, "text", "output_text", "input_text", "refusal")
+"""The types of parts that are said; a thought has a `text` of its own, and is not."""
+
+
+def _said_in(part: object) -> object:
+    if not isinstance(part, dict):
+        return part
+    kind = part.get("type")
+    spoken = (kind is None or kind in _TEXTS) and part.get("thought") is not True
+    return part.get("text", part.get("refusal")) if spoken else None
 
 
 def _refuse_other_forms(message: dict[str, Any]) -> None:

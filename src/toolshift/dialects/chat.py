@@ -30,7 +30,30 @@ from toolshift.dialects.form import (
 from toolshift.dialects.sse import DONE, frame, read_data
 
 _DONE = f"data: {DONE}\n\n".encode()
-_REASONS: dict[Any, Reason] = {"length": "length", "content_filter": "content_filter"}
+_REASONS: dict[str, Reason] = {
+    **dict.fromkeys(
+        (
+            "", "none", "null", "unknown", "stop", "tool_calls", "tool_call", "function_call",
+            "tool_use", "end_turn", "end", "eos", "eos_token", "stop_sequence", "stop_token",
+            "complete", "completed", "done", "finished", "success",
+            # the model's own mistakes, which are its reply
+            "malformed_function_call", "malformed_tool_call", "malformed_response",
+            "unexpected_tool_call", "too_many_tool_calls", "repetition",
+        ),
+        "",
+    ),
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_length", "max_length",
+         "model_context_window_exceeded"),
+        "length",
+    ),
+    **dict.fromkeys(
+        ("content_filter", "content_filtered", "safety", "recitation", "sensitive",
+         "prohibited_content", "blocklist", "spii", "guardrail_intervened"),
+        "content_filter",
+    ),
+}  # fmt: skip
+"""What servers write as `finish_reason`; any other says that the reply did not end by itself."""
 
 
 # -- the parts that are read; what stands beside them may have any form ------------------------
@@ -42,7 +65,7 @@ class _Function(msgspec.Struct):
 
 
 class _Call(msgspec.Struct):
-    id: str | None = None
+    id: str | int | None = None
     function: _Function | None = None
 
 
@@ -52,7 +75,7 @@ class _Said(msgspec.Struct):
 
 
 class _Piece(msgspec.Struct):
-    id: str | None = None
+    id: str | int | None = None
     index: int | str | None = None
     function: _Function | None = None
 
@@ -143,10 +166,14 @@ class Chat:
         message = choices[0].get("message")
         if not isinstance(message, dict):
             raise ValueError("the first of its `choices` has no `message`")
+        message = _with_calls(message)
         if message.get("tool_calls"):
             message = {**message, "tool_calls": told_apart(message["tool_calls"], body.get("id"))}
-        reason = _REASONS.get(choices[0].get("finish_reason"), "")
-        return Answer(message, body.get("usage"), reason)
+        told = choices[0].get("finish_reason")
+        reason, ended = _ended(told, choices[0].get("error"))
+        if told == "tool_calls" and not (message.get("tool_calls") or message.get("content")):
+            reason, ended = "broken", "finish_reason 'tool_calls', and it holds none"
+        return Answer(message, body.get("usage"), reason, ended=ended)
 
     def write_answer(
         self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
@@ -197,6 +224,24 @@ class Chat:
 CHAT: Dialect = Chat()
 
 
+def _ended(finish_reason: Any, error: Any = None) -> tuple[Reason, str]:
+    """Why a reply ended, and that in the words of the server where it is broken."""
+    if error:
+        return "broken", error if isinstance(error, str) else JSON.encode(error).decode()
+    told = "" if finish_reason is None else str(finish_reason)
+    reason = _REASONS.get(told.lower().rpartition(": ")[2], "broken")
+    return reason, f"finish_reason {told!r}" if reason == "broken" else ""
+
+
+def _with_calls(message: Message) -> Message:
+    """A message, or a piece of one, whose call stands in the field that was there before 2024."""
+    call = message.get("function_call")
+    if not isinstance(call, dict) or message.get("tool_calls"):
+        return message
+    rest = {key: value for key, value in message.items() if key != "function_call"}
+    return {**rest, "tool_calls": [{"type": "function", "function": call}]}
+
+
 def _own(message: Message) -> Message:
     """A message without what the codec of another dialect has left there."""
     return {k: v for k, v in message.items() if k != WIRE} if WIRE in message else message
@@ -225,12 +270,18 @@ def odd_tool(tools: Iterable[dict[str, Any]]) -> str:
 # -- streams -----------------------------------------------------------------------------------
 
 
+def _with_text_id(call: dict[str, Any]) -> dict[str, Any]:
+    """Some servers count their calls: an id is a text in all that refers to it."""
+    own = call.get("id")
+    return {**call, "id": str(own)} if isinstance(own, int) else call
+
+
 def told_apart(calls: Iterable[dict[str, Any]], seed: object) -> list[dict[str, Any]]:
     """The calls of a message with an id each: some servers give none, or one to several.
 
     `seed` is what differs from message to message, such as its own id.
     """
-    listed = list(calls)
+    listed = [_with_text_id(call) for call in calls]
     often = Counter(call.get("id") for call in listed)
     out = []
     for place, call in enumerate(listed):
@@ -343,7 +394,7 @@ class ChatStream:
         self._usage = chunk.get("usage") or self._usage
         passing = []
         for choice in chunk.get("choices") or ():
-            delta = dict(choice.get("delta") or self._at_once(choice))
+            delta = dict(_with_calls(choice.get("delta") or self._at_once(choice)))
             self._add_text("role", delta.pop("role", None))
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
             for piece in delta.pop("tool_calls", None) or ():
@@ -370,7 +421,7 @@ class ChatStream:
 
     def _add_call(self, piece: dict[str, Any]) -> None:
         function = piece.get("function") or {}
-        own, name = piece.get("id") or "", function.get("name") or ""
+        own, name = _with_text_id(piece).get("id") or "", function.get("name") or ""
         given = function.get("arguments")
         arguments = given if isinstance(given, str) else JSON.encode(given).decode()
         arguments = "" if given is None else arguments
@@ -403,7 +454,8 @@ class ChatStream:
         found = sorted((c for c in self._calls if c.real), key=lambda call: call.index)
         calls = told_apart((call.as_call() for call in found), self._id)
         message = {**said, "tool_calls": calls} if calls else said
-        return Answer(message, self._usage, _REASONS.get(self._finish_reason, ""))
+        reason, ended = _ended(self._finish_reason)
+        return Answer(message, self._usage, reason, ended=ended)
 
     def again(self) -> ChatStream:
         """The stream of a further completion, which the agent reads as part of this one."""

@@ -20,8 +20,9 @@ WIRE = "wire"
 """The field of a message or a call that holds what its codec read it from."""
 Variables = tuple[tuple[str, ...], tuple[str, ...]]
 """Variables of the environment that hold a base address, and those that hold a key."""
-Reason = Literal["", "length", "content_filter"]
-"""Why a reply ended before its time."""
+Reason = Literal["", "length", "content_filter", "broken"]
+"""Why a reply ended before its time; "broken" is for a fault of what serves the model, and for an
+ending that is not known: what came may be a part only."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,14 @@ class Answer:
         usage: the record of tokens, in the dialect's own form; None where there is none.
         reason: why it ended before its time; "" where it did not.
         id: under which a request may follow it; "" where none may.
+        ended: the same in the words of the server, where it is broken.
     """
 
     message: Message
     usage: Any = None
     reason: Reason = ""
     id: str = ""
+    ended: str = ""
 
 
 class Stream(Protocol):
@@ -253,5 +256,7 @@ def number(record: Any, *path: str) -> int:
     """A count in a record of tokens; 0 where there is none."""
     for key in path:
         record = record.get(key) if isinstance(record, Mapping) else None
+    if isinstance(record, str) and record.isascii() and record.isdecimal():
+        record = float(record)
     counted = isinstance(record, int | float) and not isinstance(record, bool)
     return int(record) if counted and 0 <= record < 1e15 else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any
@@ -24,7 +25,7 @@ from toolshift.core.calls import (
 from toolshift.core.message import Reply
 from toolshift.lm.call_texts.json_calls import NAME_KEYS, VALUE_KEYS, name_in
 from toolshift.lm.call_texts.python_calls import listed_calls, malformed, well_formed
-from toolshift.lm.call_texts.scan import Scan, scan
+from toolshift.lm.call_texts.scan import Scan, scan, without_turn_end
 from toolshift.lm.call_texts.tools import Tools
 from toolshift.lm.prompt import Layout
 from toolshift.reading.harmony import Message, for_the_user, messages_of
@@ -55,11 +56,21 @@ _LOOKS = re.compile(
     r"\"name\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"(?:arguments|parameters|args|input)\""
     r"|^(?:call:|functions\.)?\w+(?::\d+)?\{\s?\"?\w+\"?:|^function ?\w+\s?\n?```json"
     r"|\b\w+\(\s{0,9}\w+\s{0,9}=\s{0,9}[\"'\d\[{]"
-    r"|^\W{0,9}action\W{0,9}:\W{0,9}\w+[\[(]|^\W{0,9}action input\W{0,9}:",
+    r"|^\W{0,9}action\W{0,9}:\W{0,9}\w+[\[(]|^\W{0,9}action input\W{0,9}:"
+    r"|\b\w+_\w+\([\"']"
+    # a tag of tools that gives a name, as an attribute or inside
+    r"|^[ \t]{0,9}<\w{0,30}(?:tool|function|invoke|action)\w{0,30}"
+    r"(?:\s[^<>\n]{0,99}\bname=|>\s{0,9}(?:<\w{1,40}>[^<>\n]{0,99}</\w{1,40}>\s{0,9}){0,3}<(?:\w{1,20}_)?name>)"
+    # a name before an object, as words of a sentence are not
+    r"|(?:^|[.=])\w+(?:_\w+)+[ \t]?(?:\[\w+\]|\n)?[ \t]?\{\s?\"",
     re.IGNORECASE | re.MULTILINE,
 )
 """What most forms of calls have in common, where none of them is read."""
-_MAY_CALL = re.compile(r"[(\[{<]|>>>")
+_IDENTIFIER = re.compile(r"[A-Za-z]\w*(?:[_.]\w+)+|[a-z]+(?:[A-Z][a-z]+)+")
+"""A name as tools have it: of several parts, which a word or a value in prose has seldom."""
+_MOST_KEYS = 5
+"""A call has a name and values, and may have an id, a type and a thought."""
+_MAY_CALL = re.compile(r"[(\[{<]|>>>|(?i:action input)")
 _TRIES = 50
 """How many lines that begin like JSON are looked at."""
 _OBSERVES = re.compile(r"^[*_ \t]*(?:observation|final answer)[*_ \t]*:", re.I | re.M)
@@ -116,7 +127,32 @@ def looks_like_call(text: str) -> bool:
     spoken = without_thoughts(for_the_user(said))
     if _LOOKS.search(spoken) or listed_calls(said) or _LIST_OPENING.match(said):
         return True
-    return bool(parse_reply(said).calls) or _marked(said, Tools()).passed > 0
+    if bool(parse_reply(said).calls) or _marked(said, Tools()).passed > 0:
+        return True
+    return any(map(_names_with_values, _values_in(spoken.strip())))
+
+
+def _values_in(text: str) -> list[Any]:
+    """The objects of a text that is data, as JSON or as Python prints it; none for other texts."""
+    fenced = _FENCE.match(text)
+    piece = fenced.group(1).strip() if fenced else text
+    if not piece.startswith(("{", "[")):
+        return []
+    for read in (json.loads, literal_eval):
+        try:
+            value = read(piece)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        return value if isinstance(value, list) else [value]
+    return []
+
+
+def _names_with_values(item: Any) -> bool:
+    """Whether an object has the form of a call under any keys: a name, and an object of values."""
+    if not isinstance(item, dict) or len(item) > _MOST_KEYS:
+        return False
+    named = any(isinstance(v, str) and _IDENTIFIER.fullmatch(v) for v in item.values())
+    return named and any(isinstance(v, dict) for v in item.values())
 
 
 def _marked(text: str, tools: Tools) -> Scan:
@@ -126,7 +162,7 @@ def _marked(text: str, tools: Tools) -> Scan:
 
 def _read(text: str, tools: Tools) -> Reply:
     stripped = text.strip()
-    calls = _nothing_but_calls(stripped)
+    calls = _nothing_but_calls(without_turn_end(stripped))
     if calls:
         return Reply(calls=calls)
     sent = [one for one in messages_of(stripped) if one.to]
@@ -135,7 +171,7 @@ def _read(text: str, tools: Tools) -> Reply:
     marked = _marked(stripped, tools)
     if marked.calls:
         return Reply(text=marked.prose, calls=marked.calls)
-    body = without_thoughts(for_the_user(stripped)).strip()
+    body = without_turn_end(without_thoughts(for_the_user(stripped))).strip()
     fenced = _FENCE.match(body)
     body = fenced.group(1).strip() if fenced else body
     calls = _json_calls(body)

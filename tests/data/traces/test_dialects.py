@@ -61,6 +61,11 @@ TOOL_RUNS: dict[str, dict[str, Any]] = {
     "Strands": flat(GEN_AI, events=[
         {"name": "gen_ai.tool.message", "attributes": {"content": WRITTEN}},
         {"name": "gen_ai.choice", "attributes": {"message": json.dumps(RESULT)}}]),
+    "Pydantic AI, before the operations": flat({"gen_ai.tool.name": "weather",
+        "tool_arguments": WRITTEN, "tool_response": RESULT}, "running tool"),
+    "OpenInference of LlamaIndex": flat({"openinference.span.kind": "TOOL", "tool.name": "weather",
+        "input.value": json.dumps({"args": [], "kwargs": ARGUMENTS}),
+        "output.value": str(RESULT)}),
     "OpenLLMetry": flat({"traceloop.span.kind": "tool", "traceloop.entity.name": "weather",
         "traceloop.entity.input": json.dumps({"args": [], "kwargs": ARGUMENTS}),
         "traceloop.entity.output": json.dumps(RESULT)}, "weather.tool"),
@@ -104,6 +109,12 @@ def test_a_call_is_read_from_every_form(form: str) -> None:
 
 def msg_of(run: ToolRun) -> tuple[str, Any, Any]:
     return run.tool, run.arguments, run.result
+
+
+def test_a_status_of_the_tool_says_that_it_failed() -> None:
+    (span,) = spans(flat({**GEN_AI, "gen_ai.tool.status": "error"}))
+    assert span.run is not None
+    assert span.run.failed is True
 
 
 SAID = [
@@ -162,6 +173,21 @@ TURNS: dict[str, list[dict[str, Any]]] = {
         {"name": "gen_ai.content.prompt", "attributes": {"gen_ai.prompt": json.dumps(SAID)}},
         {"name": "gen_ai.content.completion",
          "attributes": {"gen_ai.completion": json.dumps([REPLY])}}])],
+    "Azure AI, events": [flat({"gen_ai.system": "az.ai.inference", "gen_ai.operation.name": "chat"},
+        events=[{"name": each["name"], "attributes": {"gen_ai.event.content": json.dumps(
+            {k: json.loads(v) if k == "tool_calls" or (each["name"] == "gen_ai.choice" and k != (
+                "finish_reason")) else v for k, v in each["attributes"].items()})}}
+            for each in events("span")])],
+    "ADK": [flat({"gen_ai.system": "gcp.vertex.agent",
+        "gcp.vertex.agent.llm_request": json.dumps({
+            "config": {"system_instruction": "Be brief."},
+            "contents": [{"role": "user", "parts": [{"text": "Oslo?"}]},
+            {"role": "model", "parts": [
+                {"function_call": {"id": "c1", "name": "weather", "args": ARGUMENTS}}]},
+            {"role": "user", "parts": [
+                {"function_response": {"id": "c1", "name": "weather", "response": RESULT}}]}]}),
+        "gcp.vertex.agent.llm_response": json.dumps(
+            {"content": {"role": "model", "parts": [{"text": "Clear."}]}})}, "call_llm")],
     "OpenLLMetry": [flat(OLD)],
     "the AI SDK 4": [flat({"ai.operationId": "ai.streamText.doStream", "ai.response.text": "Clear.",
         "ai.response.finishReason": "stop", "ai.prompt.messages": json.dumps([

@@ -66,3 +66,13 @@ def test_errors_raise_the_alarm_in_each_dialect(
     assert toolshift("lock", "spans.jsonl", "--out", "t.lock")[0] == 0
     (tool,) = json.loads((tmp_path / "t.lock").read_text())["tools"]
     assert "weather" in json.dumps(tool)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_calls_without_results_are_said(told: bool, toolshift: Run, tmp_path: Path) -> None:
+    one = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather"}
+    one |= {"gen_ai.tool.call.result": '{"sky": "clear"}'} if told else {}
+    row = {"name": "weather", "attributes": one, "context": {"trace_id": "0x1", "span_id": "0x2"}}
+    (tmp_path / "spans.jsonl").write_text(json.dumps(row) + "\n")
+    code, _, err = toolshift("watch", "spans.jsonl")
+    assert (code, "No call has its result" in err) == (0, not told)

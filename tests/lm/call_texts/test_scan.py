@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -403,3 +404,54 @@ def test_what_looks_like_a_call_is_seen_where_it_counts_as_prose(case: str) -> N
 def test_examples_look_like_calls_and_words_do_not(case: str) -> None:
     assert looks_like_call(PROSE[case]) == (EXAMPLE in PROSE[case])
     assert not has_marked_call(PROSE[case])
+
+
+UNDER_ANY_KEYS = {
+    "name, then marks": 'get_ticket[ARGS]{"ticket_id": "T-31"}',
+    "name, then JSON": 'get_ticket\n{"ticket_id": "T-31"}',
+    "to": 'to=functions.get_ticket {"ticket_id": "T-31"}',
+    "function, params": '```json\n{"function": "get_ticket", "params": {"ticket_id": "T-31"}}\n```',
+    "function_name": '{"function_name": "getTicket", "function_args": {"ticket_id": "T-31"}}',
+    "printed": "[{'name': 'get_ticket', 'args': {'ticket_id': 'T-31'}, 'id': 'x', 'type': 'call'}]",
+    "tag": '<tool name="get_ticket"><arg name="ticket_id">T-31</arg></tool>',
+    "tags": "<use_mcp_tool>\n<tool_name>get_ticket</tool_name>\n</use_mcp_tool>",
+    "ReAct": "Thought: x\nAction: get_ticket\nAction Input: T-31",
+    "plan": '1. get_ticket("T-31")\n2. join()',
+}
+NO_CALLS = {
+    "record": '{"code": "QXZ-RTPL", "hours": {"open": "9:00"}}',
+    "list": '["get_ticket", "list_tickets"]',
+    "words": "I used get_ticket (twice), and its action was clear.",
+    "code": "Set `max_size` to {n}.",
+    "html": "<b>Ilse</b> owns it <br/>",
+    "role": '{"owner": "Ilse", "tool": "hammer", "at": {"x": 1}}',
+}
+
+
+@pytest.mark.parametrize("case", UNDER_ANY_KEYS)
+def test_what_has_the_form_of_a_call_is_said(case: str) -> None:
+    assert looks_like_call(UNDER_ANY_KEYS[case])
+
+
+@pytest.mark.parametrize("case", NO_CALLS)
+def test_what_only_speaks_of_tools_is_not(case: str) -> None:
+    assert not looks_like_call(NO_CALLS[case])
+
+
+@pytest.mark.parametrize("text", ["a_b {" * 5000, "<tool>" * 20000, "<tool x='\n" * 9000])
+def test_long_texts_are_looked_at_in_time(text: str) -> None:
+    begun = time.process_time()
+    looks_like_call(text)
+    assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "end", ["<|eot_id|>", "<|im_end|>\n", "</s>", " <end_of_turn>", "<|eom_id|>"]
+)
+@pytest.mark.parametrize(
+    "said",
+    ['[get_ticket(ticket_id="T-31")]', 'get_ticket(ticket_id="T-31")',
+     '{"name": "get_ticket", "arguments": {"ticket_id": "T-31"}}'],
+)  # fmt: skip
+def test_the_sign_that_ends_a_turn_is_no_part_of_a_call(said: str, end: str) -> None:
+    assert read(said + end) == [T31]

@@ -275,6 +275,7 @@ WRITERS: dict[str, Callable[[Calls], str]] = {
         + "\n```"
     ),
     "InternLM 2": tagged_json("<|action_start|><|plugin|>\n", "<|action_end|>"),
+    "LM Studio": tagged_json("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"),
     "Apertus": lambda calls: (
         "<|tools_prefix|>"
         + dumped([{call.name: call.arguments} for call in calls])

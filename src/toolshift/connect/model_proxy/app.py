@@ -31,6 +31,7 @@ from toolshift.core.http import httpx
 from toolshift.core.http_limits import ReplyLimits, ReplyTooLarge, ReplyTooLong, whole
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
+from toolshift.core.message import text_of
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.dialects import DIALECTS, dialect_of
@@ -39,6 +40,7 @@ from toolshift.dialects.form import Answer, Dialect, ToldError, added
 from toolshift.dialects.form import Request as Asked
 from toolshift.dialects.sse import events
 from toolshift.interop.tools import Toolbox
+from toolshift.lm.parse_reply import has_marked_call
 from toolshift.shifts.live import LiveScene
 
 MAX_ROUNDS = 8
@@ -87,7 +89,7 @@ class ModelProxy:
         self.requests = 0
         self.idle: Counter[str] = Counter()
         self.unshifted: Counter[str] = Counter()
-        self.toolless = 0
+        self.toolless = self.written = 0
         self._said, self._answered = Said(), Answered()
         self._known: OrderedDict[bytes, tuple[Toolbox, LiveScene]] = OrderedDict()
         ReplyLimits()  # a limit that is none is said before the first request
@@ -309,6 +311,11 @@ class ModelProxy:
         ]
         if self.toolless:
             said.append(f"requests without tools, in which nothing was shifted: {self.toolless}")
+        if self.written:
+            said.append(
+                "answers with calls as text, which went on under the names that the model was "
+                f"shown: {self.written} (start the model's server with the parser of its calls)"
+            )
         if self.unshifted or self.pass_through:
             done = (
                 "passed on unshifted" if self.pass_through else "refused, for they are not shifted"
@@ -332,6 +339,7 @@ class ModelProxy:
         shifts = [f"{one.shift}:{one.severity}" for one in self.how.stack]
         self.requests += 1
         self.idle.update(exchange.conversation.idle)
+        self.written += exchange.writes_calls
         self.write({"shifts": shifts, "seed": self.how.seed, "status": status, **exchange.record()})
 
 
@@ -400,6 +408,14 @@ class Exchange:
     def cut(self) -> bool:
         """Whether the model was answered by the layers once too often."""
         return bool(self.rounds) and self.rounds[-1].hidden
+
+    @property
+    def writes_calls(self) -> bool:
+        """Whether the model's server has handed calls on as text, which cannot be shifted."""
+        return any(
+            not each.message.get("tool_calls") and has_marked_call(text_of(each.message))
+            for each in self.rounds
+        )
 
     def hears(self, answer: Answer) -> bool:
         """Takes the model's answer; whether it is the agent's turn now."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolshift.data.traces.messages import plain_result, read_messages, read_tools
+from toolshift.data.traces.messages import plain_result, read_messages, read_tools, turn_of
 from toolshift.data.traces.otlp import BODY
 from toolshift.data.traces.spans import (
     Attributes,
@@ -41,6 +41,8 @@ DETAILS = "gen_ai.client.inference.operation.details"
 _EVENTS = ("system", "user", "assistant", "tool")
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "tool_arguments",
     "gcp.vertex.agent.tool_call_args")  # fmt: skip
+_ADK_REQUEST, _ADK_RESPONSE = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
+"""Where Google's ADK has a whole request to Gemini, and its answer."""
 _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "tool_response",
     "gcp.vertex.agent.tool_response")  # fmt: skip
 
@@ -73,6 +75,8 @@ def _with_details(raw: Raw) -> Attributes:
 def _run(raw: Raw, attributes: Attributes, operation: str) -> ToolRun | None:
     executes = operation == "execute_tool"
     called = executes or attributes.get("mcp.method.name") == "tools/call"
+    if not operation and "gen_ai.request.model" not in attributes:  # as Pydantic AI had them
+        called = called or bool(text_at(attributes, "gen_ai.tool.name"))
     if text_at(attributes, "traceloop.span.kind") == "tool":
         return _traceloop(raw, attributes)
     if not called:
@@ -86,7 +90,8 @@ def _run(raw: Raw, attributes: Attributes, operation: str) -> ToolRun | None:
     result = first_of(attributes, *_RESULTS)
     if result is None and "gen_ai.choice" in events:
         result = events["gen_ai.choice"].get("message")
-    failed = True if "error.type" in attributes else raw.failed
+    bad = "error.type" in attributes or attributes.get("gen_ai.tool.status") == "error"
+    failed = True if bad else raw.failed
     number = text_at(attributes, "gen_ai.tool.call.id")
     return ToolRun(name, arguments, plain_result(result), failed, number)
 
@@ -108,6 +113,8 @@ def _traceloop(raw: Raw, attributes: Attributes) -> ToolRun:
 
 
 def _turn(raw: Raw, attributes: Attributes) -> ModelTurn:
+    if _ADK_REQUEST in attributes:
+        return turn_of(attributes[_ADK_REQUEST], attributes.get(_ADK_RESPONSE))
     tools = read_tools(attributes.get("gen_ai.tool.definitions")) or _older_tools(attributes)
     said = read_messages(attributes.get("gen_ai.input.messages"))
     replied = read_messages(attributes.get("gen_ai.output.messages"))
@@ -169,7 +176,7 @@ def read_events(
     replied: list[Said] = []
     for name, inside in told:
         role = name.removeprefix("gen_ai.").removesuffix(".message")
-        body = inside.get(BODY)
+        body = inside.get(BODY, decoded(inside.get("gen_ai.event.content")))  # the latter of Azure
         message = dict(body) if isinstance(body, Mapping) else dict(inside)
         if name == "gen_ai.choice":
             inner = decoded(message.get("message"))

@@ -19,12 +19,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolshift.data.conversation import Call
-from toolshift.data.traces.spans import ModelTurn, Said, arguments_of, decoded, first_of, objects
+from toolshift.data.traces.spans import (
+    ModelTurn,
+    Said,
+    arguments_of,
+    decoded,
+    first_of,
+    loose_arguments,
+    objects,
+)
 
 _CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
 _RESULTS = (
     "tool_call_response", "tool_result", "tool-result", "function_call_output", "functionResponse",
 )  # fmt: skip
+_GEMINI = {
+    "functionCall": "functionCall", "function_call": "functionCall",
+    "functionResponse": "functionResponse", "function_response": "functionResponse",
+}  # fmt: skip
 _ROLES = {
     "system": "system", "developer": "system", "user": "user", "human": "user",
     "assistant": "assistant", "ai": "assistant", "model": "assistant",
@@ -136,12 +148,12 @@ def _without_type(message: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def _named(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A part with its type; Gemini has it as the one key of the part."""
+    """A part with its type; Gemini has it as the one key of the part, and in Python in its way."""
     if "type" in part:
         return part
-    for key in ("functionCall", "functionResponse"):
+    for key, kind in _GEMINI.items():
         if isinstance(part.get(key), Mapping):
-            return {"type": key, **part[key]}
+            return {"type": kind, **part[key]}
     return part
 
 
@@ -203,8 +215,14 @@ def _result(raw: Mapping[str, Any]) -> Said:
 
 
 def plain_result(value: Any) -> Any:
-    """What a tool answered, without the wrapping of its library: decoded where it is JSON."""
+    """What a tool answered, without the wrapping of its library: decoded where it is JSON.
+
+    An object as Python prints it, as LlamaIndex writes those of functions, is decoded too.
+    """
     value = decoded(value)
+    if isinstance(value, str) and value.startswith("{'"):
+        printed = loose_arguments(value)
+        value = value if printed is None else printed
     if isinstance(value, Mapping):
         if "structuredContent" in value and value["structuredContent"] is not None:
             return value["structuredContent"]
@@ -239,15 +257,14 @@ def turn_of(given: Any, reply: Any, tools: Any = None) -> ModelTurn:
     said: tuple[Said, ...] = ()
     if isinstance(given, Mapping):
         key = next((key for key in _MESSAGES if given.get(key) is not None), "")
-        system = given.get("system", given.get("instructions"))
+        asked = given.get("config")
+        config: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
+        system = given.get("system", given.get("instructions", config.get("system_instruction")))
         said = (*_system(system), *(read_messages(given[key]) if key else ()))
         if "role" in given and not key:
             said = read_messages(given)
-        config = given.get("config")
-        inner = config.get("tools") if isinstance(config, Mapping) else None
-        tools = next(
-            (t for t in (tools, given.get("tools"), given.get("functions"), inner) if t), None
-        )
+        listed = (tools, given.get("tools"), given.get("functions"), config.get("tools"))
+        tools = next(filter(None, listed), None)
     else:
         said = read_messages(given)
     replied, reasons = _reply(reply)

@@ -42,6 +42,9 @@ def _run(raw: Raw, attributes: Attributes) -> ToolRun:
     given = loose_arguments(attributes.get("input.value"))
     for key in ("tool_call.function.arguments", "tool.parameters"):
         given = given if given is not None else loose_arguments(attributes.get(key))
+    if given and given.keys() <= {"args", "kwargs"} and not given.get("args"):
+        bound = given.get("kwargs")  # of a function of Python's, as LlamaIndex calls it
+        given = bound if isinstance(bound, dict) else given
     number = text_at(attributes, "tool.id", "tool_call.id")
     return ToolRun(name, given, plain_result(attributes.get("output.value")), raw.failed, number)
 

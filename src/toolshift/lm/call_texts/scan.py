@@ -102,6 +102,14 @@ _FIRST_SIGNS = {
 """How the marks begin."""
 
 
+_LAST = re.compile(rf"(?:\s*+{_TURN_END.pattern})+\Z")
+
+
+def without_turn_end(text: str) -> str:
+    """A text without the signs that end the turn of its model, which some servers hand on."""
+    return _LAST.sub("", text)
+
+
 class Scan(NamedTuple):
     """What a text has behind marks.
 

@@ -397,6 +397,15 @@ FORMATS: tuple[Format, ...] = (
         r"<\|action_end\|>",
     ),
     _format(
+        "LM Studio",
+        "any without a format of its own, behind LM Studio",
+        "https://lmstudio.ai/docs/developer/openai-compat/tools",
+        f"[TOOL_REQUEST]{_NAMED}[END_TOOL_REQUEST]",
+        r"\[TOOL_REQUEST\]",
+        json_calls,
+        r"\[END_TOOL_REQUEST\]",
+    ),
+    _format(
         "Apertus",
         "Apertus",
         f"{_HF}/swiss-ai/Apertus-8B-Instruct-2509/blob/main/chat_template.jinja",
