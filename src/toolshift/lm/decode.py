@@ -295,7 +295,8 @@ class Decoder:
         kept = {row.slot for row in rows}
         going = []
         for number, (row, draft) in enumerate(zip(rows, drafts, strict=True)):
-            branches, here = [], row.members
+            branches: list[_Branch] = []
+            here = row.members
             for place in range(len(draft) + 1):
                 said = choose(number, place, here)
                 here = said.pop(draft[place], []) if place < len(draft) else []

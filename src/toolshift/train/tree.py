@@ -65,9 +65,11 @@ def tree_of(sequences: Sequence[Sequence[int]]) -> Tree:
     children: dict[tuple[int, int], int] = {}
     ids: list[int] = []
     depth: list[int] = []
-    paths, pieces = [], []
+    paths: list[Nodes] = []
+    pieces: list[_Piece] = []
     for sequence in sequences:
-        known, at, path = len(ids), -1, []
+        known, at = len(ids), -1
+        path: list[int] = []
         for place, token in enumerate(sequence):
             node = children.setdefault((at, token), len(ids))
             if node == len(ids):
