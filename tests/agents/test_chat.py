@@ -215,8 +215,11 @@ def test_a_refused_setting_stops_the_run_and_is_named(
         agent.reply(TURN)
 
 
-def test_requests_that_are_refused_from_the_first_on_stop_the_run(server: ScriptedServer) -> None:
-    server.script = [status(400, '{"error": {"message": "no"}}')] * 9
+@pytest.mark.parametrize("code", [400, 405, 410, 413, 422])
+def test_requests_that_are_refused_from_the_first_on_stop_the_run(
+    server: ScriptedServer, code: int
+) -> None:
+    server.script = [status(code, '{"error": {"message": "no"}}')] * 9
     agent = agent_of(server)
     assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
     with pytest.raises(UsageError, match="The first 3 requests were refused and none was answered"):

@@ -125,3 +125,19 @@ def test_a_turn_as_a_request() -> None:
     assert body["model"] == "m"
     assert body["messages"] == turn.messages
     assert body["max_tokens"] == 9
+
+
+@pytest.mark.parametrize(
+    ("choice", "failed"),
+    [
+        ({"finish_reason": "stop"}, False),
+        ({"finish_reason": "error"}, True),
+        ({"finish_reason": "stop", "error": {"message": "upstream"}}, True),
+    ],
+    ids=["ended", "broken", "an error"],
+)
+def test_an_answer_that_its_server_broke_off_is_a_failure(
+    choice: dict[str, Any], failed: bool
+) -> None:
+    reply = read_reply({"choices": [{"message": {"content": "It"}, **choice}]})
+    assert bool(reply.failure) is failed

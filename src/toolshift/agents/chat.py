@@ -48,7 +48,6 @@ LONGEST_ASKED = 300.0  # seconds that a server may ask for; more is a quota of h
 REFUSED_AT_ONCE = 3  # requests that are refused before any is answered; then the run stops
 
 _RETRIED = frozenset((408, 409, 429))
-_MALFORMED = frozenset((400, 404, 415, 422))
 _ADVICE = {
     401: "The key was not accepted: set OPENAI_API_KEY or TOOLSHIFT_API_KEY to a valid one.",
     403: "The key may not do this: ask for access, or name another model.",
@@ -389,7 +388,8 @@ class ChatAgent:
             return BudgetSpent(f"{what}, {where}. The account has no money left: add some.")
         if status in _ADVICE:
             return UsageError(f"{what}, {where}. {_ADVICE[status]}")
-        if status in _MALFORMED and (advice := self._advice(text, body)):
+        refused = 400 <= status < 500 and status not in _RETRIED
+        if refused and (advice := self._advice(text, body)):
             return UsageError(f"{what}, {where}. {advice}")
         asked = _asked_wait(headers, text)
         if status in _RETRIED and asked > LONGEST_ASKED:

@@ -160,7 +160,7 @@ class LitellmAgent:
         except Exception:  # it knows no price of this model
             cost = 0.0
         usage = msgspec.structs.replace(reply.usage, cost=reply.usage.cost or cost)
-        reason, failure = answer.choices[0].finish_reason, ""
+        reason, failure = answer.choices[0].finish_reason, reply.failure
         if reason == "content_filter":
             failure = "the endpoint withheld the reply (content_filter)"
         elif reason == "length" and is_cut_off(reply, tools):

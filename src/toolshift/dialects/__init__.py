@@ -90,7 +90,9 @@ def read_reply(given: object) -> Reply:
             if answer is None:
                 raise TypeError(f"an agent returned an error, and no {dialect.answers}")
             usage = dialect.tokens(answer.usage)
-            return msgspec.structs.replace(Reply.of(answer.message), usage=usage)
+            broken = f"the endpoint broke the reply off: {answer.ended}"
+            failure = broken if answer.reason == "broken" else ""
+            return msgspec.structs.replace(Reply.of(answer.message), usage=usage, failure=failure)
     return Reply.of(raw)
 
 

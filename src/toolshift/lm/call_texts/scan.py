@@ -102,12 +102,20 @@ _FIRST_SIGNS = {
 """How the marks begin."""
 
 
-_LAST = re.compile(rf"(?:\s*+{_TURN_END.pattern})+\Z")
+_LAST = re.compile(rf"{_TURN_END.pattern}\Z")
+_LONGEST_SIGN = 40
+_MOST_SIGNS = 9
 
 
 def without_turn_end(text: str) -> str:
     """A text without the signs that end the turn of its model, which some servers hand on."""
-    return _LAST.sub("", text)
+    for _ in range(_MOST_SIGNS):
+        text = text.rstrip()
+        last = _LAST.search(text[-_LONGEST_SIGN:])
+        if last is None:
+            break
+        text = text[: len(text) - len(last[0])]
+    return text
 
 
 class Scan(NamedTuple):
