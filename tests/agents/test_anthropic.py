@@ -12,6 +12,8 @@ import toolshift
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.chat import ChatAgent
 from toolshift.core.errors import UsageError
+from toolshift.dialects.anthropic import ANTHROPIC
+from toolshift.dialects.form import Request
 from toolshift.episode.contract import converse
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
@@ -76,3 +78,16 @@ def test_a_run_by_its_spec(tmp_path: Path) -> None:
         )  # fmt: skip
     assert mind.refused == []
     assert made.summary()
+
+
+@pytest.mark.parametrize("own", [{}, {"id": None}, {"id": "same"}, {"id": 3}])
+def test_calls_without_ids_of_their_own_are_told_apart(own: dict[str, Any]) -> None:
+    call = {"type": "tool_use", "name": "find", "input": {}, **own}
+    body = {"id": "m", "type": "message", "content": [call, {**call, "name": "get"}]}
+    answer = ANTHROPIC.read_answer(body)
+    assert answer is not None
+    ids = [one["id"] for one in answer.message["tool_calls"]]
+    assert len(set(ids)) == 2
+    assert all(isinstance(one, str) for one in ids)
+    back = ANTHROPIC.write({}, Request([{"role": "user", "content": "x"}, answer.message]))
+    assert [block["id"] for block in back["messages"][1]["content"]] == ids

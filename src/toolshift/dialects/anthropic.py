@@ -16,6 +16,7 @@ from toolshift.core.calls import is_json
 from toolshift.core.message import Usage, text_of
 from toolshift.core.tool import JSON
 from toolshift.dialects.anthropic_scope import unshifted
+from toolshift.dialects.chat import told_apart
 from toolshift.dialects.form import (
     WIRE,
     Answer,
@@ -120,6 +121,7 @@ class Anthropic:
         content = body.get("content")
         if not isinstance(content, list):
             raise ValueError("its `content` is no list of blocks")
+        content = _with_own_ids(content, body.get("id"))
         (message,) = _read_message({"role": "assistant", "content": content}, 0)
         return Answer(message, body.get("usage"), _REASONS.get(body.get("stop_reason"), ""))
 
@@ -414,6 +416,20 @@ def _write_assistant(message: Message) -> Body:
     if isinstance(content, str):
         return dict(raw)
     return {**raw, "content": list(_with_calls(content, calls))}
+
+
+def _with_own_ids(blocks: list[Block], seed: object) -> list[Block]:
+    """The blocks of an answer with an id for each call: some servers give none, or one to all."""
+    calls = [
+        {"id": block.get("id"), "function": [block.get("name"), block.get("input")]}
+        for block in blocks
+        if block.get("type") == "tool_use"
+    ]
+    own = iter(told_apart(calls, seed))
+    return [
+        {**block, "id": next(own)["id"]} if block.get("type") == "tool_use" else block
+        for block in blocks
+    ]
 
 
 def _with_calls(blocks: Iterable[Block], calls: list[Block]) -> Iterator[Block]:
