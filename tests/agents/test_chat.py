@@ -226,6 +226,27 @@ def test_requests_that_are_refused_from_the_first_on_stop_the_run(
         agent.reply(TURN)
 
 
+@pytest.mark.parametrize(
+    "answer", [{"error": "busy"}, {"choices": []}, {"choices": [{"finish_reason": "error"}]}]
+)
+def test_answers_that_cannot_be_read_from_the_first_on_stop_the_run(
+    server: ScriptedServer, answer: dict[str, Any]
+) -> None:
+    server.script = [answer] * 99
+    agent = agent_of(server)
+    assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
+    with pytest.raises(UsageError, match="The first 3 turns have no answer that can be read"):
+        agent.reply(TURN)
+
+
+def test_after_a_reply_that_was_read_a_run_goes_on(server: ScriptedServer) -> None:
+    agent = agent_of(server)
+    server.script = [good("done")]
+    assert agent.reply(TURN).text == "done"
+    server.script = [{"choices": []}] * 99
+    assert all(agent.reply(TURN).failure for _ in range(5))
+
+
 def test_fields_are_set_and_left_out_at_any_depth(server: ScriptedServer) -> None:
     options = {"temperature": None, "reasoning": {"effort": "high"}}
     agent = agent_of(server, options=options)

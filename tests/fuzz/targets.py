@@ -33,6 +33,7 @@ from toolshift.core.canonical import canonical
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.http import httpx
+from toolshift.core.http_clients import Clients
 from toolshift.core.message import Reply, Turn, protocol_tools
 from toolshift.core.redaction import Redactor
 from toolshift.core.render import FORMS
@@ -232,7 +233,7 @@ def _chat(protocol: str) -> tuple[ChatAgent, list[bytes]]:
     answers: list[bytes] = []
     agent = ChatAgent("m", "http://127.0.0.1:9/v1", protocol=protocol, retries=0)  # type: ignore[arg-type]
     way = httpx.MockTransport(lambda _: httpx.Response(200, content=answers[0]))
-    agent._client = httpx.Client(transport=way)
+    agent._clients = Clients(1, verify=False, transport=way)
     return agent, answers
 
 

@@ -45,7 +45,7 @@ OPENAI_URL = CHAT.home
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
 MAX_WAIT = 60.0  # seconds between two attempts, where a server asks for none
 LONGEST_ASKED = 300.0  # seconds that a server may ask for; more is a quota of hours or a day
-REFUSED_AT_ONCE = 3  # requests that are refused before any is answered; then the run stops
+AT_ONCE = 3  # refusals, or turns without a readable answer, before any goes well: the run stops
 
 _RETRIED = frozenset((408, 409, 429))
 _ADVICE = {
@@ -191,7 +191,8 @@ class ChatAgent:
         self.cost_limit = cost_limit or CostLimit(max_cost)
         self._backoff, self._sleep = backoff, sleep
         self._reached = self._answered = False
-        self._refusals = 0
+        self._refusals = self._unread = 0
+        self._heard = False  # whether any reply was read
         sent = headers_of(api_key, headers or {}, self._place, spoken)
         self._strike = striker(sent)
         self._pace = Pace(
@@ -289,6 +290,7 @@ class ChatAgent:
                 if self.exchanges is not None:
                     usage = msgspec.structs.replace(usage, requests=1)
                 reply = self._read(turn, answer, usage)
+                self._heard = True
                 if answer.reason != "content_filter":
                     exchange.keep(text.encode("utf-8", "surrogatepass"), named_model(_object(text)))
                 return reply
@@ -306,6 +308,13 @@ class ChatAgent:
         if not self._reached:
             raise UsageError(
                 f"{said}: nothing answers there. Does the server run? See the base url."
+            )
+        self._unread += failure.billed and not self._heard
+        if not self._heard and self._unread >= AT_ONCE:
+            raise UsageError(
+                f"{said}. The first {self._unread} turns have no answer that can be read, and "
+                "every other would cost as much: look at what the server sends. "
+                "The same command goes on where it stopped."
             )
         return Reply(failure=said)
 
@@ -414,7 +423,7 @@ class ChatAgent:
                 f"{named}{more}, or give another value with --set {named}=VALUE."
             )
         self._refusals += not self._answered
-        if self._answered or self._refusals < REFUSED_AT_ONCE:
+        if self._answered or self._refusals < AT_ONCE:
             return ""
         toolless = self.protocol == "native" and re.search(r"(?i)\btools?\b|\bfunction", text)
         more = " If it takes no tools, --protocol text writes them into the prompt."
@@ -619,15 +628,13 @@ def _named_field(text: str, settings: Mapping[str, Any], bare: bool = False) -> 
     known = sorted((name for name in settings if name != "model"), key=len, reverse=True)
     if isinstance(param, str) and param:
         return param if param in known else ""
-    if bare and (found := next((name for name in known if _is_written(name, text, True)), "")):
-        return found
     for name in known:
         holder, _, last = name.rpartition(".")
         if _is_written(name, text) or (
             holder and re.search(rf"[\"'`]{last}\\?[\"'`]", text) and _is_written(holder, text)
         ):
             return name
-    return ""
+    return next((name for name in known if bare and _is_written(name, text, True)), "")
 
 
 def _is_written(name: str, text: str, any_word: bool = False) -> bool:
