@@ -439,15 +439,26 @@ def test_a_reply_that_did_not_end_by_itself_is_none_of_the_models(
     )
 
 
-@pytest.mark.parametrize("reason", ["stop", "end_turn", "EOS_TOKEN", None, "", "tool_calls"])
+@pytest.mark.parametrize("reason", ["stop", "STOP", None, "", "tool_calls"])
+@pytest.mark.filterwarnings("error")
 def test_a_reply_that_ended_by_itself_is_read(server: ScriptedServer, reason: str | None) -> None:
     reply = reply_to(server, completion({"content": "It"}, finish_reason=reason))
     assert (reply.text, reply.failure) == ("It", "")
 
 
+@pytest.mark.parametrize("reason", ["eos_token", "stop_str", "FINISH_REASON_STOP", "结束", 1])
+def test_a_reply_that_ended_in_words_of_its_server_is_read_and_told(
+    server: ScriptedServer, reason: str | int
+) -> None:
+    with pytest.warns(UserWarning, match=f"finish_reason '{reason}', which is not known"):
+        reply = reply_to(server, completion({"content": "It"}, finish_reason=reason))
+    assert (reply.text, reply.failure) == ("It", "")
+
+
 def test_the_models_own_mistake_is_its_reply(server: ScriptedServer) -> None:
     why = "function_call_filter: MALFORMED_FUNCTION_CALL"
-    reply = reply_to(server, completion({"content": None}, finish_reason=why))
+    with pytest.warns(UserWarning, match="not known here"):
+        reply = reply_to(server, completion({"content": None}, finish_reason=why))
     assert (reply.text, reply.calls, reply.failure) == ("", (), "")
 
 

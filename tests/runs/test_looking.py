@@ -383,7 +383,9 @@ def test_what_an_older_run_lacks_is_said(older: Path, tmp_path: Path) -> None:
     said = look("trace", older, tmp_path, log).stdout
     assert "are not stored in" in said
     assert "= failed: " in said
-    undone = look("regrade", older, tmp_path, log)
+    kept = (older / "manifest.json").read_bytes()
+    undone = look("regrade --write", older, tmp_path, log)
+    assert (older / "manifest.json").read_bytes() == kept, "nor is it said to be graded anew"
     assert undone.returncode == 2, "every episode keeps its stored verdict"
     assert "nothing was graded again: the tools of the world" in undone.stderr
     assert not (tmp_path / "PWNED").exists()

@@ -452,6 +452,12 @@ class ChatAgent:
         if answer.reason == "broken":
             said = self._strike(answer.ended)[:200]
             raise _Setback(f"the endpoint broke the reply off: {said}", billed=True)
+        if answer.ended:
+            warnings.warn(
+                f"{self.model} ends replies with {self._strike(answer.ended)[:200]}, which is not "
+                "known here: they are taken as whole.",
+                stacklevel=4,
+            )
         if answer.reason == "content_filter":
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))

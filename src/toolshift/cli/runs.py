@@ -87,14 +87,14 @@ def regrade(options: RegradeOptions) -> None:
         judge.remember(folder.path / VERDICTS, write)
     with folder.held() if write else nullcontext():
         records, changed = regrade_run(folder, judge, lambda why: left.update([why]))
+        if len(records) == left.total():
+            why = next(iter(left), "no episode has been run")
+            raise UsageError(f"{folder.path}: nothing was graded again: {why}")
         if write:
             if changed or judge:
                 folder.rewrite(records)
             noted = folder.note_grading(own_version(), judge.settings if judge else None)
             save_report(noted, report_of(noted))
-    if len(records) == left.total():
-        why = next(iter(left), "no episode has been run")
-        raise UsageError(f"{folder.path}: nothing was graded again: {why}")
     if options.as_json:
         print_json({"episodes": len(records), "changed": changed, "left": left})
         return

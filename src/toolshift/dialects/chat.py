@@ -31,19 +31,9 @@ from toolshift.dialects.sse import DONE, frame, read_data
 
 _DONE = f"data: {DONE}\n\n".encode()
 _REASONS: dict[str, Reason] = {
+    **dict.fromkeys(("", "stop", "tool_calls", "function_call"), ""),
     **dict.fromkeys(
-        (
-            "", "none", "null", "unknown", "stop", "tool_calls", "tool_call", "function_call",
-            "tool_use", "end_turn", "end", "eos", "eos_token", "stop_sequence", "stop_token",
-            "complete", "completed", "done", "finished", "success",
-            # the model's own mistakes, which are its reply
-            "malformed_function_call", "malformed_tool_call", "malformed_response",
-            "unexpected_tool_call", "too_many_tool_calls", "repetition",
-        ),
-        "",
-    ),
-    **dict.fromkeys(
-        ("length", "max_tokens", "max_output_tokens", "model_length", "max_length",
+        ("length", "max_tokens", "max_output_tokens", "model_length",
          "model_context_window_exceeded"),
         "length",
     ),
@@ -52,8 +42,10 @@ _REASONS: dict[str, Reason] = {
          "prohibited_content", "blocklist", "spii", "guardrail_intervened"),
         "content_filter",
     ),
+    # of OpenRouter; of vLLM and SGLang; of Z.ai; of DeepSeek
+    **dict.fromkeys(("error", "abort", "network_error", "insufficient_system_resource"), "broken"),
 }  # fmt: skip
-"""What servers write as `finish_reason`; any other says that the reply did not end by itself."""
+"""What providers document as `finish_reason`; with any other a reply is whole, and that is said."""
 
 
 # -- the parts that are read; what stands beside them may have any form ------------------------
@@ -88,7 +80,7 @@ class _Delta(msgspec.Struct):
 class _Choice(msgspec.Struct):
     delta: _Delta | None = None
     message: _Said | None = None
-    finish_reason: str | None = None
+    finish_reason: str | int | None = None
 
 
 class _Completion(msgspec.Struct):
@@ -225,12 +217,14 @@ CHAT: Dialect = Chat()
 
 
 def _ended(finish_reason: Any, error: Any = None) -> tuple[Reason, str]:
-    """Why a reply ended, and that in the words of the server where it is broken."""
+    """Why a reply ended, and that in the words of the server where it is broken or not known."""
     if error:
         return "broken", error if isinstance(error, str) else JSON.encode(error).decode()
     told = "" if finish_reason is None else str(finish_reason)
-    reason = _REASONS.get(told.lower().rpartition(": ")[2], "broken")
-    return reason, f"finish_reason {told!r}" if reason == "broken" else ""
+    word = told.lower().rpartition(": ")[2]
+    reason = _REASONS.get(word, "")
+    is_plain = word in _REASONS and reason != "broken"
+    return reason, "" if is_plain else f"finish_reason {told!r}"
 
 
 def _with_calls(message: Message) -> Message:

@@ -21,8 +21,7 @@ WIRE = "wire"
 Variables = tuple[tuple[str, ...], tuple[str, ...]]
 """Variables of the environment that hold a base address, and those that hold a key."""
 Reason = Literal["", "length", "content_filter", "broken"]
-"""Why a reply ended before its time; "broken" is for a fault of what serves the model, and for an
-ending that is not known: what came may be a part only."""
+"""Why a reply ended before its time; "broken" is for a fault of what serves the model."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Answer:
         usage: the record of tokens, in the dialect's own form; None where there is none.
         reason: why it ended before its time; "" where it did not.
         id: under which a request may follow it; "" where none may.
-        ended: the same in the words of the server, where it is broken.
+        ended: the same in the words of the server, where it is broken or the words are not known.
     """
 
     message: Message
