@@ -34,7 +34,7 @@ from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 
-BEFORE = "17568642"
+BEFORE = "9d0850f3"
 """The last commit whose decoder guesses from the episode's own tokens alone."""
 FILES = ("attention", "decode", "graphs", "guesses", "slots")
 SHIFTS = ("identity_erasure@1:3", "redirect@1:2", "merged_tools@1:2")

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-BEFORE = "17568642"
+BEFORE = "9d0850f3"
 """The last commit that reads each episode of a group on its own."""
 KINDS = ("listing", "hours", "route", "visit")
 

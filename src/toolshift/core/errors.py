@@ -141,10 +141,15 @@ def place_of(fault: BaseException) -> str:
     return f"{Path(called[-1].filename).name}, line {called[-1].lineno}" if called else ""
 
 
-def outside(fault: BaseException) -> str:
-    """The innermost line of an exception outside ToolShift, the standard library and packages."""
+def outside(fault: BaseException, called_by_us: bool = False) -> str:
+    """The innermost line of an exception outside ToolShift, the standard library and packages.
+
+    With `called_by_us` it is one that our innermost line has called, and no line around that one.
+    """
     known = (_OURS, _STANDARD, *_installed(tuple(sys.path)), "<frozen", "<string>")
     for frame in reversed(traceback.extract_tb(fault.__traceback__)):
+        if called_by_us and frame.filename.startswith(_OURS):
+            break
         if not frame.filename.startswith(known):
             return f"{Path(frame.filename).name}, line {frame.lineno}"
     return ""
