@@ -6,10 +6,12 @@ import importlib.util
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from connect.scripted_model import Part, scripted_model
+from running import Run
 
 from toolshift.agents.answer_cache import Exchanges, drawing, lent
 from toolshift.agents.catalog import make_agent
@@ -50,6 +52,20 @@ def test_an_episode() -> None:
     assert model.surprises == []
     assert grade(episode).passed
     assert episode.usage.input_tokens == 10 * len(model.requests)
+
+
+@here
+def test_a_run_from_the_command_line(
+    toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-length-16")
+    with scripted_model(Part("oracle", TASK)) as model:
+        code, out, err = toolshift(
+            *("run", "--agent", "litellm:openai/scripted", "--base-url", model.url, "--tasks", "2"),
+            *("--shift", "clean", "--no-placebo", "--out", str(tmp_path / "run")),
+        )
+    assert code == 0, err
+    assert len(model.requests) >= 2, out
 
 
 class _Said(BaseHTTPRequestHandler):
@@ -102,6 +118,8 @@ def test_faults_are_told_apart() -> None:
     assert "truncated" in replies(message=message, reason="length")[0].failure
     assert "content_filter" in replies(message=message, reason="content_filter")[0].failure
     assert replies(status=503)[0].failure
+    for reason in ("error", "insufficient_system_resource"):
+        assert "broke the reply off" in replies(message=message, reason=reason)[0].failure
     for status in (400, 401, 404):
         with pytest.raises(UsageError, match="top_secret"):
             replies(status=status)
@@ -128,3 +146,11 @@ def test_the_same_request_is_sent_once() -> None:
     assert [reply.text for reply in replies] == ["Done."] * 3
     assert [reply.usage.recalled for reply in replies] == [0, 1, 1]
     assert replies[2].usage.saved_output_tokens == replies[0].usage.output_tokens == 2
+
+
+@here
+def test_a_server_that_breaks_every_reply_off_stops_the_run() -> None:
+    agent = agent_for("http://127.0.0.1:9/v1")
+    assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
+    with pytest.raises(UsageError, match="The first 3 turns have no reply"):
+        agent.reply(TURN)

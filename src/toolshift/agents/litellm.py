@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.answer_cache import Exchange, Exchanges, kept_elsewhere
-from toolshift.agents.chat import is_cut_off, merged, sendable
+from toolshift.agents.chat import AT_ONCE, is_cut_off, merged, sendable
 from toolshift.agents.kind import AgentKind
 from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.installation import extra
 from toolshift.core.message import Reply, Turn
 from toolshift.dialects import as_request, read_reply
+from toolshift.dialects.chat import ending
 from toolshift.dialects.form import Body, named_model
 
 MISSING = f"litellm:MODEL needs the library litellm: {extra('litellm')}"
@@ -71,7 +72,8 @@ class LitellmAgent:
         how = {"base_url": base_url, "api_key": api_key}
         self._how: dict[str, Any] = {key: value for key, value in how.items() if value}
         self._how |= {"timeout": timeout, "num_retries": retries}
-        self._answered = False
+        self._answered = self._heard = False
+        self._unread = 0
         self.exchanges: Exchanges | None = None
         self.kept_elsewhere = kept_elsewhere(self._options)
 
@@ -95,6 +97,17 @@ class LitellmAgent:
         turn = Turn([sendable(message) for message in turn.messages], turn.tools)
         asked = as_request(turn, "chat", self.model, self._temperature, self._max_tokens)
         body = merged(asked, self._options)
+        reply = self._asked(body)
+        self._unread += not self._heard
+        if self._unread >= AT_ONCE and not self._heard:
+            raise UsageError(
+                f"{reply.failure}. The first {self._unread} turns have no reply that can be read. "
+                "The same command goes on where it stopped."
+            )
+        return reply
+
+    def _asked(self, body: Body) -> Reply:
+        """The reply to a request; not sent where its answer is stored."""
         if self.exchanges is None:
             return self._send(body, Exchange())
         who = f"litellm {self._version} {self._how.get('base_url', '')}\n{self.model}"
@@ -160,8 +173,14 @@ class LitellmAgent:
         except Exception:  # it knows no price of this model
             cost = 0.0
         usage = msgspec.structs.replace(reply.usage, cost=reply.usage.cost or cost)
-        reason, failure = answer.choices[0].finish_reason, reply.failure
-        if reason == "content_filter":
+        choice = answer.choices[0]
+        reason, failure = choice.finish_reason, reply.failure
+        own = getattr(choice, "provider_specific_fields", None) or {}
+        ended, told = ending(own.get("native_finish_reason"))  # litellm makes "stop" of most
+        self._heard = self._heard or ended != "broken"
+        if ended == "broken":
+            failure = f"the endpoint broke the reply off: {told}"
+        elif reason == "content_filter":
             failure = "the endpoint withheld the reply (content_filter)"
         elif reason == "length" and is_cut_off(reply, tools):
             failure = "truncated: the reply was cut off at the token limit; raise --max-tokens"
@@ -173,8 +192,9 @@ class _Litellm(AgentKind):
     takes = tuple(signature(LitellmAgent).parameters)[1:]  # all but the model
 
     def make(self, spec: str, options: Mapping[str, Any]) -> LitellmAgent:
-        """Takes every option."""
-        return LitellmAgent(_model_of(spec), **options)
+        """Takes the options that it has; litellm keeps no limit of cost that runs share."""
+        own = {name: value for name, value in options.items() if name in self.takes}
+        return LitellmAgent(_model_of(spec), **own)
 
     def is_free(self, spec: str) -> bool:
         """It is taken to be paid, wherever it runs."""

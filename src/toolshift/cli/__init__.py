@@ -76,7 +76,8 @@ def _run() -> int:
         if isinstance(done.__context__, BrokenPipeError):  # click and rich end with 1, a "fail"
             raise BrokenPipeError from None
         # One that comes from a worker has a cause, and no line of its own.
-        place = outside(done, called_by_us=True) or ("a worker process" if done.__cause__ is not None else "")
+        from_worker = "a worker process" if done.__cause__ is not None else ""
+        place = outside(done, called_by_us=True) or from_worker
         if not place:
             raise
         raise UsageError(

@@ -162,7 +162,7 @@ class Chat:
         if message.get("tool_calls"):
             message = {**message, "tool_calls": told_apart(message["tool_calls"], body.get("id"))}
         told = choices[0].get("finish_reason")
-        reason, ended = _ended(told, choices[0].get("error"))
+        reason, ended = ending(told, choices[0].get("error"))
         if told == "tool_calls" and not (message.get("tool_calls") or message.get("content")):
             reason, ended = "broken", "finish_reason 'tool_calls', and it holds none"
         return Answer(message, body.get("usage"), reason, ended=ended)
@@ -216,7 +216,7 @@ class Chat:
 CHAT: Dialect = Chat()
 
 
-def _ended(finish_reason: Any, error: Any = None) -> tuple[Reason, str]:
+def ending(finish_reason: object, error: Any = None) -> tuple[Reason, str]:
     """Why a reply ended, and that in the words of the server where it is broken or not known."""
     if error:
         return "broken", error if isinstance(error, str) else JSON.encode(error).decode()
@@ -448,7 +448,7 @@ class ChatStream:
         found = sorted((c for c in self._calls if c.real), key=lambda call: call.index)
         calls = told_apart((call.as_call() for call in found), self._id)
         message = {**said, "tool_calls": calls} if calls else said
-        reason, ended = _ended(self._finish_reason)
+        reason, ended = ending(self._finish_reason)
         return Answer(message, self._usage, reason, ended=ended)
 
     def again(self) -> ChatStream:
