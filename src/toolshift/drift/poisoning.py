@@ -114,6 +114,7 @@ _ENDS = re.compile(r"[.!?:。！？][\"')\]]*\s*$")
 _LINKED = re.compile(r"\[([^\]\n]{0,200})\]\(\s*https?://[^)\s]*[^)\n]{0,100}\)")
 """A link of Markdown; its text says what stands there, its address is where one reads on."""
 _TOWARDS = re.compile(r"\b(?:to|at|into|via)\s*$", re.IGNORECASE)
+"""What stands before an address to which something is handed."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])|\n+")
 
 
@@ -323,9 +324,7 @@ def _unlinked(text: str) -> str:
 
 def _hands_to(text: str, link: re.Match[str]) -> bool:
     is_picture = link.start() > 0 and text[link.start() - 1] == "!"
-    return (
-        is_picture or re.search(r"\b(?:to|at|into|via)\s*$", text[: link.start()], re.I) is not None
-    )
+    return is_picture or _TOWARDS.search(text[: link.start()]) is not None
 
 
 def _spoken(text: str) -> Iterable[str]:
