@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from toolshift import evaluate
 from toolshift.core.calls import MalformedCall, ToolCall
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Reply
+from toolshift.core.message import Reply, Usage
 from toolshift.episode.contract import CallableAgent
 
 
@@ -152,3 +153,12 @@ def test_a_call_in_the_form_of_another_interface_is_named(
 def test_parts_that_are_texts_or_refusals_are_words() -> None:
     parts = ["in ", {"type": "text", "text": "parts"}, {"type": "refusal", "refusal": ": no"}]
     assert Reply.of({"content": parts, "function_call": None}).text == "in parts: no"
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(3, 4), Usage(1, 2, 0.5, recalled=2)])
+def test_usage_has_the_same_bytes_however_it_was_made(usage: Usage) -> None:
+    wanted = msgspec.json.encode(usage)
+    assert msgspec.json.encode(usage + Usage()) == wanted
+    assert msgspec.json.encode(pickle.loads(pickle.dumps(usage))) == wanted
+    assert msgspec.json.encode(msgspec.json.decode(wanted, type=Usage)) == wanted
+    assert pickle.loads(pickle.dumps(usage)) == usage

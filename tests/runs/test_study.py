@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -287,3 +288,35 @@ def test_two_runs_cannot_write_one_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="in use"):
         run_spec(RunSpec(plan, [Contestant(Spender(100))], tmp_path / "out"))
     held.close()
+
+
+def test_what_was_played_is_kept_where_a_worker_is_killed_while_the_run_is_planned(
+    tmp_path: Path,
+) -> None:
+    words = ("run", "--agent", "oracle", "--tasks", "600", "--workers", "2", "--out", "run")
+    first = start(tmp_path, *words)
+    ahead = tmp_path / "run" / ".ahead.jsonl"
+    wait_for_lines(ahead, 50)
+    workers = subprocess.check_output(["pgrep", "-P", str(first.pid)], text=True).split()
+    os.kill(int(workers[-1]), signal.SIGKILL)  # the first is the tracker of multiprocessing
+    assert "run the same command again" in (first.communicate(timeout=60)[1] or "")
+    assert first.returncode == 2
+    kept = ahead.read_bytes().splitlines(keepends=True)
+    assert len(kept) > 50
+    second = start(tmp_path, *words)
+    second.communicate(timeout=120)
+    assert second.returncode == 0
+    played = {each["episode"] for line in kept[1:] for each in json.loads(line)["episodes"]}
+    assert played <= {each["episode"] for each in episodes(tmp_path / "run")}
+
+
+def test_records_have_the_same_bytes_where_a_worker_made_them(
+    toolshift: Run, tmp_path: Path
+) -> None:
+    """A run that resumes plays what is left in workers, whose records travel as pickles."""
+    assert toolshift("run", *SCRIPTED, *SMALL, "--out", "run")[0] == 0
+    file = tmp_path / "run" / "episodes.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(b"".join(whole.splitlines(keepends=True)[::3]))
+    assert toolshift("run", *SCRIPTED, *SMALL, "--workers", "2", "--out", "run")[0] == 0
+    assert file.read_bytes() == whole

@@ -495,8 +495,12 @@ def for_two(model, batch):
 # --- adapters --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("beta", [0.0, 0.1])
-def test_an_adapter_is_gone_on_from_and_can_be_run(model, adapter, tmp_path, beta):
+def test_an_adapter_is_gone_on_from_and_can_be_run(
+    model, adapter, tmp_path, beta, native, monkeypatch
+):
+    monkeypatch.setattr("toolshift.lm.dtype._has_bfloat16", lambda: native)
     asked = settings(model, full=False, adapter=str(adapter), rank=4, lr=0.01, beta=beta)
     asked = msgspec.structs.replace(asked, precision="bfloat16", save_every=0)
     out = train(MIX, asked, tmp_path / "run", pay=letters)

@@ -64,3 +64,14 @@ def test_attention_and_its_gradients_are_those_of_each_sequence(monkeypatch):
         gradients.append([*found, query.grad, key.grad, value.grad])
     for one, other in zip(*gradients, strict=True):
         assert torch.allclose(one, other, atol=1e-10)
+
+
+def test_attention_has_the_type_of_the_model():
+    """Where the processor has bfloat16, all but the adapters is in it."""
+    tree = tree_of([[1, 2, 3, 4, 5], [1, 2, 9]])
+    generator = torch.Generator().manual_seed(0)
+    made = [torch.randn(1, heads, len(tree.ids), 8, generator=generator) for heads in (6, 2, 2)]
+    exact = tree_attention(*made, 0.3, tree)
+    rounded = tree_attention(*(each.bfloat16() for each in made), 0.3, tree)
+    assert rounded.dtype == torch.bfloat16
+    assert torch.allclose(rounded.float(), exact, atol=0.03)

@@ -40,6 +40,13 @@ class BudgetSpent(UsageError):
     """
 
 
+class Resumable(UsageError):
+    """What a run stands on has failed: a worker, the cluster, the disk.
+
+    What was asked for is not at fault. What is finished is kept, and the same command resumes.
+    """
+
+
 class InUse(UsageError):
     """Another process is at work on the same folder or file."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jsonschema_rs
@@ -121,7 +121,20 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     def __add__(self, other: Usage) -> Usage:
         """Two replies together."""
         mine, more = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return Usage(*(one + two for one, two in zip(mine, more, strict=True)))
+        return _usage(*(one + two for one, two in zip(mine, more, strict=True)))
+
+    def __reduce__(self) -> tuple[Callable[..., Usage], tuple[Any, ...]]:
+        return _usage, msgspec.structs.astuple(self)
+
+
+def _usage(*numbers: Any) -> Usage:
+    """Usage that is written in the same bytes however it was made.
+
+    What is the default is left out, and msgspec knows it by its identity: a zero that was added up
+    or that came from another process is another object.
+    """
+    zeros = Usage.__struct_defaults__
+    return Usage(*(number or zero for number, zero in zip(numbers, zeros, strict=True)))
 
 
 class Turn(msgspec.Struct, frozen=True):

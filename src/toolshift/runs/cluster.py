@@ -9,6 +9,7 @@ and worlds of files, these files at the same paths; nothing else is shared.
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import ray
 from ray import exceptions as lost
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import Resumable, UsageError
 from toolshift.core.terminal import say
 from toolshift.runs.pool import CHUNK, Begin
 
@@ -29,6 +30,11 @@ MAX_CHUNK = 4096
 AHEAD = 3
 """Chunks under way for each worker, so that none waits for this process."""
 TRIES = 4
+LOOK = 5.0
+"""Seconds between two looks whether the head is there."""
+GONE_AFTER = 3
+"""Looks in a row at which it is not there; Ray gives up after 60 s, and ends the whole process with
+exit code 1, which would read as the verdict of a gate."""
 OURS = "TOOLSHIFT_"
 """The prefix of environment variables that name plugins and files."""
 LOST = (
@@ -72,6 +78,8 @@ class Cluster:
         self._task = ray.remote(max_retries=0)(_do)  # a lost chunk is counted and sent again here
         self._under_way: list[deque[_Sent]] = []
         """What was sent and not fetched yet, for each running `do`."""
+        self._looked, self._missed = 0.0, 0
+        """When it was last looked whether the head is there, and how often in a row it was not."""
 
     def _join(self) -> None:
         """Connects to the cluster when there is work."""
@@ -138,22 +146,47 @@ class Cluster:
         """The results of a chunk; it is sent again where its worker is lost."""
         while True:
             try:
-                result: tuple[list[Any], float, float] = ray.get(sent.answer)
+                result = self._fetch(sent.answer)
             except lost.RayTaskError as fault:
                 raise (fault.cause if isinstance(fault.cause, Exception) else fault) from None
             except LOST as fault:
                 sent = self._once_more(sent, fault)
             except lost.RayError as fault:
-                raise UsageError(
+                raise Resumable(
                     f"the cluster failed ({_words(fault)}). What is finished is kept: run the same "
                     "command again"
                 ) from None
             else:
                 return result
 
+    def _fetch(self, answer: Any) -> tuple[list[Any], float, float]:
+        """The result of a chunk, once it is there and as long as the head of the cluster is."""
+        while True:
+            there, _ = ray.wait([answer], timeout=LOOK)
+            if time.monotonic() - self._looked > LOOK:
+                self._look_for_head()
+            if there:
+                result: tuple[list[Any], float, float] = ray.get(answer)
+                return result
+
+    def _look_for_head(self) -> None:
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK).close()
+        except OSError as fault:
+            self._missed += 1
+            if self._missed >= GONE_AFTER:
+                raise Resumable(
+                    f"the head of the cluster, {host}:{port}, is gone ({_words(fault)}). What is "
+                    "finished is kept: run the same command again, with a cluster that runs"
+                ) from None
+        else:
+            self._missed = 0
+        self._looked = time.monotonic()
+
     def _once_more(self, sent: _Sent, fault: Exception) -> _Sent:
         if sent.tries >= TRIES:
-            raise UsageError(
+            raise Resumable(
                 f"a chunk of {len(sent.jobs)} jobs lost its worker {TRIES} times "
                 f"({_words(fault)}): memory may be short. What is finished is kept: run the same "
                 "command again"

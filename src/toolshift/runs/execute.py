@@ -26,7 +26,7 @@ from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.judge import Judge
 from toolshift.agents.own_code import keeping_folder, noting_interrupts
-from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.errors import BudgetSpent, Resumable, UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
@@ -192,6 +192,8 @@ def planning(
         try:
             with noting_interrupts(), keeping_folder():
                 plan = make_plan(spec.what, watch, prefetch.look)
+        except Resumable:
+            raise
         except Exception:
             prefetch.discard()
             raise

@@ -15,7 +15,7 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import Literal, Protocol, TypeVar, cast
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import Resumable, UsageError
 from toolshift.core.importing import load
 from toolshift.core.installation import extra
 
@@ -81,7 +81,7 @@ class Processes:
                     return
                 done = under_way.popleft().result()
             except BrokenProcessPool:
-                raise UsageError(
+                raise Resumable(
                     "a worker process ended in the middle of its work: it was killed, or memory "
                     "ran out. What is finished is kept: run the same command again, with fewer "
                     "--workers if memory is short"

@@ -25,7 +25,7 @@ from typing import BinaryIO
 import msgspec
 
 from toolshift.agents.contestant import Contestant
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import Resumable
 from toolshift.core.files import cut_torn_line, decode, hold, writing
 from toolshift.core.scene import Stack
 from toolshift.core.tool import JSON
@@ -196,7 +196,7 @@ class Prefetch:
             self._note(row, self._file.seek(0, SEEK_END))
             self._file.write(line)
         except OSError as fault:
-            raise UsageError(f"{self._path}: cannot write ({fault.strerror or fault})") from None
+            raise Resumable(f"{self._path}: cannot write ({fault.strerror or fault})") from None
 
     def _note(self, row: Planned, place: int) -> None:
         key = row.cell.lineage, row.cell.shifts

@@ -20,6 +20,10 @@ from toolshift.train import record
 from toolshift.train.callbacks import Stop, damaged, step_of
 from toolshift.train.settings import TrainSettings
 
+OF_MEMORY = ("allocate memory", "out of memory", "alloc_cpu", "could not create a primitive")
+"""What torch says on a processor where memory is short; the last is what oneDNN says, which
+multiplies in bfloat16, and says no more than that."""
+
 
 class SafeTrainerMixin:
     """What our trainers do otherwise than those of TRL, which they come before."""
@@ -192,6 +196,4 @@ def enough_memory(where: str) -> Iterator[None]:
 
 def _is_memory(fault: Exception) -> bool:
     said = str(fault).lower()
-    return isinstance(fault, torch.OutOfMemoryError) or any(
-        mark in said for mark in ("allocate memory", "out of memory", "alloc_cpu")
-    )
+    return isinstance(fault, torch.OutOfMemoryError) or any(mark in said for mark in OF_MEMORY)

@@ -113,7 +113,7 @@ def _blocks(pieces: list[_Piece], nodes: int) -> list[Block]:
 def tree_attention(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, tree: Tree
 ) -> torch.Tensor:
-    """Each node attends to its ancestors and itself, block after block.
+    """Each node attends to its ancestors and itself, block after block; weights are in float32.
 
     Args:
         query: [1, heads, nodes, size].
@@ -134,7 +134,7 @@ def tree_attention(
         some = (query[0, :, block.begin : block.end] * scaling).reshape(groups, -1, size)
         theirs = keys[block.seen].view(-1, groups, size).permute(1, 2, 0)
         scores = torch.bmm(some, theirs).view(groups, -1, *block.barred.shape) + block.barred
-        weights = scores.softmax(dim=-1).view(groups, -1, len(block.seen))
+        weights = scores.softmax(dim=-1).to(value.dtype).view(groups, -1, len(block.seen))
         found = torch.bmm(weights, values[block.seen].view(-1, groups, size).transpose(0, 1))
         mixed.append(found.view(heads, -1, size).transpose(0, 1))
     return torch.cat(mixed)[None]
