@@ -34,7 +34,7 @@ def test_a_head_that_is_gone_ends_a_run_before_ray_ends_the_process(tmp_path: Pa
         _, err = run.communicate(timeout=55)
         assert run.returncode == 2
         assert "the head of the cluster, " in err
-        assert "run the same command again" in err
+        assert "what is finished is kept" in err
         assert "Traceback" not in err
         assert kept.read_bytes().count(b"\n") > 100
         nodes.shutdown()

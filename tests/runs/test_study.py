@@ -293,21 +293,26 @@ def test_two_runs_cannot_write_one_folder(tmp_path: Path) -> None:
 def test_what_was_played_is_kept_where_a_worker_is_killed_while_the_run_is_planned(
     tmp_path: Path,
 ) -> None:
-    words = ("run", "--agent", "oracle", "--tasks", "600", "--workers", "2", "--out", "run")
+    words = ("run", "--agent", "oracle", "--tasks", "600", "--workers", "2")
     first = start(tmp_path, *words)
-    ahead = tmp_path / "run" / ".ahead.jsonl"
+    while not (made := list(tmp_path.glob("runs/*/.ahead.jsonl"))):
+        assert first.poll() is None
+        time.sleep(0.05)
+    ahead = made[0]
     wait_for_lines(ahead, 50)
     workers = subprocess.check_output(["pgrep", "-P", str(first.pid)], text=True).split()
     os.kill(int(workers[-1]), signal.SIGKILL)  # the first is the tracker of multiprocessing
-    assert "run the same command again" in (first.communicate(timeout=60)[1] or "")
+    said = first.communicate(timeout=60)[1] or ""
+    out = ahead.parent.relative_to(tmp_path)
+    assert f"Finished episodes are kept: --out {out} resumes." in said
     assert first.returncode == 2
     kept = ahead.read_bytes().splitlines(keepends=True)
     assert len(kept) > 50
-    second = start(tmp_path, *words)
+    second = start(tmp_path, *words, "--out", out)
     second.communicate(timeout=120)
     assert second.returncode == 0
     played = {each["episode"] for line in kept[1:] for each in json.loads(line)["episodes"]}
-    assert played <= {each["episode"] for each in episodes(tmp_path / "run")}
+    assert played <= {each["episode"] for each in episodes(ahead.parent)}
 
 
 def test_records_have_the_same_bytes_where_a_worker_made_them(

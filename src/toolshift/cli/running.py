@@ -13,7 +13,7 @@ import msgspec
 
 from toolshift.agents.answer_cache import Exchanges
 from toolshift.api import Evaluation, report_of, report_on, save_report
-from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.errors import BudgetSpent, Resumable, UsageError
 from toolshift.core.terminal import Progress, progress, say
 from toolshift.core.tool import JSON
 from toolshift.measure.report import Report
@@ -36,7 +36,10 @@ def run_shown(
         if (batches := getattr(contestant.agent, "batches", None)) is not None:
             batches.told = partial(say, err=True)
     with ExitStack() as stack:
-        plan, prefetch = _planned(spec, check, shown, stack)
+        try:
+            plan, prefetch = _planned(spec, check, shown, stack)
+        except Resumable as lost:
+            raise (lost if named else UsageError(_and_resumed(lost, shown))) from None
         try:
             with progress("episodes") as watch:
 
@@ -51,8 +54,7 @@ def run_shown(
             sys.exit(2 if isinstance(stop, BudgetSpent) else 130)
         except UsageError as wrong:
             if (spec.folder / "episodes.jsonl").exists() and not named:
-                resume = shlex.join(["--out", shown])
-                raise UsageError(f"{wrong} Finished episodes are kept: {resume} resumes.") from None
+                raise UsageError(_and_resumed(wrong, shown)) from None
             raise
 
 
@@ -75,6 +77,12 @@ def _planned(
             err=True,
         )
         sys.exit(130)
+
+
+def _and_resumed(wrong: UsageError, shown: str) -> str:
+    """What went wrong, and how a run goes on whose folder the user has not named."""
+    resume = shlex.join(["--out", shown])
+    return f"{str(wrong).rstrip('.')}. Finished episodes are kept: {resume} resumes."
 
 
 def say_requests(exchanges: Exchanges) -> None:

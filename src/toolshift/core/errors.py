@@ -43,8 +43,12 @@ class BudgetSpent(UsageError):
 class Resumable(UsageError):
     """What a run stands on has failed: a worker, the cluster, the disk.
 
-    What was asked for is not at fault. What is finished is kept, and the same command resumes.
+    What was asked for is not at fault: the same command can be run again. Where it resumes, whoever
+    keeps what is finished says so.
     """
+
+    def __init__(self, message: str, kept: bool = False) -> None:
+        super().__init__(f"{message}; what is finished is kept" if kept else message)
 
 
 class InUse(UsageError):

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import Resumable, UsageError
 from toolshift.core.files import PACKED, naming, opened, sound, write
 from toolshift.core.intake import Intake, NotRead, Unread, counted, no_text
 from toolshift.core.text import one_line
@@ -411,8 +411,11 @@ def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterat
             yield from _work(chunk)
         return
     with closing(open_pool(job.workers, job.executor, begin)) as pool:
-        for done in pool.do(_work, lines, CHUNK):
-            yield from done
+        try:
+            for done in pool.do(_work, lines, CHUNK):
+                yield from done
+        except Resumable as lost:
+            raise Resumable(str(lost), kept=True) from None
 
 
 _recipe = Recipe()

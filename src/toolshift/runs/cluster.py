@@ -153,8 +153,7 @@ class Cluster:
                 sent = self._once_more(sent, fault)
             except lost.RayError as fault:
                 raise Resumable(
-                    f"the cluster failed ({_words(fault)}). What is finished is kept: run the same "
-                    "command again"
+                    f"the cluster failed ({_words(fault)}). Run the same command again"
                 ) from None
             else:
                 return result
@@ -177,8 +176,8 @@ class Cluster:
             self._missed += 1
             if self._missed >= GONE_AFTER:
                 raise Resumable(
-                    f"the head of the cluster, {host}:{port}, is gone ({_words(fault)}). What is "
-                    "finished is kept: run the same command again, with a cluster that runs"
+                    f"the head of the cluster, {host}:{port}, is gone ({_words(fault)}). Run the "
+                    "same command again, with a cluster that runs"
                 ) from None
         else:
             self._missed = 0
@@ -188,8 +187,7 @@ class Cluster:
         if sent.tries >= TRIES:
             raise Resumable(
                 f"a chunk of {len(sent.jobs)} jobs lost its worker {TRIES} times "
-                f"({_words(fault)}): memory may be short. What is finished is kept: run the same "
-                "command again"
+                f"({_words(fault)}): memory may be short. Run the same command again"
             ) from None
         self.again += 1
         say(f"A worker was lost ({type(fault).__name__}): its chunk is run again.", err=True)

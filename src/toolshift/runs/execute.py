@@ -192,8 +192,8 @@ def planning(
         try:
             with noting_interrupts(), keeping_folder():
                 plan = make_plan(spec.what, watch, prefetch.look)
-        except Resumable:
-            raise
+        except Resumable as lost:
+            raise Resumable(str(lost), kept=True) from None
         except Exception:
             prefetch.discard()
             raise
@@ -245,6 +245,8 @@ def play_plan(
             store.settle(order)
     except BudgetSpent:  # to be resumed with more money
         raise
+    except Resumable as lost:
+        raise Resumable(str(lost), kept=True) from None
     except UsageError:
         if isinstance(store, RunFolder):
             store.discard()

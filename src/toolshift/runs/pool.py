@@ -83,8 +83,7 @@ class Processes:
             except BrokenProcessPool:
                 raise Resumable(
                     "a worker process ended in the middle of its work: it was killed, or memory "
-                    "ran out. What is finished is kept: run the same command again, with fewer "
-                    "--workers if memory is short"
+                    "ran out. Run the same command again, with fewer --workers if memory is short"
                 ) from None
             yield done
 
