@@ -111,3 +111,13 @@ def test_what_is_none_of_these_is_said(line: bytes) -> None:
     with pytest.raises(RowFault):
         Reader().read(line)
     assert Reader().read(b"\n") == []
+
+
+def test_a_conversation_that_nobody_has_answered_is_not_read_as_one_that_went_well() -> None:
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "hello"}]}
+    reader = Reader("asked")
+    with pytest.raises(RowFault, match="nobody has answered"):
+        reader.read(json.dumps(asked).encode())
+    function = {"name": "find", "parameters": {"type": "object", "properties": {}}}
+    shown = asked | {"tools": [{"type": "function", "function": function}]}
+    assert [type(each) for each in reader.read(json.dumps(shown).encode())] == [Shown]

@@ -304,7 +304,10 @@ def _spoken(call: Any) -> tuple[str, dict[str, Any] | None]:
 
 
 def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
-    """The events of a whole conversation."""
+    """The events of a whole conversation; one that no agent has answered says nothing of it."""
+    answered = any(message.role in ("assistant", "tool") for message in conversation.messages)
+    if not answered and not conversation.tools:
+        raise RowFault("a conversation in which nobody has answered")
     if conversation.tools:
         yield Shown([as_listed(tool.function) for tool in conversation.tools], "openai")
     waiting: dict[str, Called] = {}
@@ -326,7 +329,7 @@ def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Ev
     request = next(
         (message.text for message in conversation.messages if message.role == "user"), ""
     )
-    if conversation.messages:
+    if answered:
         yield Ended(refused or _says_refusal(row), request if isinstance(request, str) else "")
 
 
