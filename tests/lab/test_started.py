@@ -60,8 +60,13 @@ def test_a_start_its_scenes_and_its_match_are_trained_at_smoke_size(tmp_path: Pa
     assert told["chosen"]["number"] == 4
     assert training_record(start / "model")
     matched = tmp_path / "matched"
-    more = {"every": 1, "tries": 2, "target": str(start / "model")}
+    more = {"every": 1, "tries": 2}
     Job("matched", mix, 4, settings(save_every=0), more=more).run(matched)
+    assert not (matched / "model").exists()  # its target is still in training
+    before = (matched / "all" / "training.json").stat().st_mtime_ns
+    more["target"] = str(start / "model")
+    Job("matched", mix, 4, settings(save_every=0), more=more).run(matched)
+    assert (matched / "all" / "training.json").stat().st_mtime_ns == before
     told = json.loads((matched / "model" / "chosen.json").read_text())
     assert [each["number"] for each in told["looked at"]] == [1, 2]
     assert told["chosen"] == {"number": 1, "passed": 0.0}

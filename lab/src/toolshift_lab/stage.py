@@ -184,9 +184,17 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
     stage.folder.mkdir(parents=True, exist_ok=True)
     with alone_in(stage.folder), enough_memory(where):
         if not stage.trained:
+            say_training = f"{where}: training in {stage.folder}"
             for parent in _parents(stage, study):
-                _wait_for(parent, where)
-            say(f"{where}: training in {stage.folder}")
+                try:
+                    _wait_for(parent, where)
+                except Waits:
+                    begun = training_record(stage.folder / "all")
+                    if parent.arm.name == stage.arm.until and not begun:  # needed at the end alone
+                        say(f"{say_training}, as far as it goes without {parent.arm.name}")
+                        _train(stage, study, changes, launch)
+                    raise
+            say(say_training)
             _train(stage, study, changes, launch)
         for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
             shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
@@ -469,10 +477,11 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     check(as_trained(mix))
     more = dict(arm.more)
     for parent in _parents(stage, study):
-        check_weights(parent.folder / "model")
         if parent.arm.name == arm.init:
+            check_weights(parent.folder / "model")
             changes = {**changes, **_from(*_made(parent, study))}
-        else:
+        elif parent.trained:
+            check_weights(parent.folder / "model")
             more["target"] = str(parent.folder / "model")
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"

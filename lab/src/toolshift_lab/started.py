@@ -78,21 +78,24 @@ def train_matched(
 ) -> Path:
     """Trains on fresh clean trajectories, and keeps the checkpoint as good as another arm's model.
 
-    As good is the nearest greedy accuracy on scenes of the development pool.
+    As good is the nearest greedy accuracy on scenes of the development pool. Without a target,
+    which may still be in training, all else is done, and the folder of the run is returned.
     """
-    folder, target = out.parent / "all", Path(more["target"])
+    folder = out.parent / "all"
     steps = count // settings.batch
     kept = tuple(range(more["every"], steps + 1, more["every"]))
     asked = msgspec.structs.replace(settings, save_at=kept)
     if not training_record(folder):
         _fit(mix, count, asked, folder)
-    wanted = _share(
-        mix, settings, target, more["tries"], greedy=True, beside=out.parent / "target-dev.jsonl"
-    )
     looked = [
         Choice(step_of(each), _share(mix, settings, each, more["tries"], greedy=True))
         for each in checkpoints(folder)
     ]
+    if "target" not in more:
+        return folder
+    beside = out.parent / "target-dev.jsonl"
+    target = Path(more["target"])
+    wanted = _share(mix, settings, target, more["tries"], greedy=True, beside=beside)
     best = pick_match(looked, wanted)
     return _take(folder / f"checkpoint-{best.number}", out, looked, best, wanted=wanted)
 
