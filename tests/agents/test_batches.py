@@ -99,8 +99,8 @@ def test_what_a_killed_run_has_asked_is_not_asked_again(tmp_path: Path) -> None:
         threading.Thread(
             target=agent.batches.ask, args=("a1", b'{"messages": []}'), daemon=True
         ).start()
-        while not (tmp_path / BATCHES).exists():
-            pass
+        while not (tmp_path / BATCHES).exists() or not (tmp_path / BATCHES).read_bytes():
+            time.sleep(0.01)
         with (tmp_path / BATCHES).open("ab") as file:
             file.write(b'{"batch": "cut o')
         again = agent_of(server)
