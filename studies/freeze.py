@@ -106,9 +106,14 @@ def trained_as(stage: Stage) -> str:
     return SCALES[stage.scale].trained or stage.scale
 
 
-def take_in(work: Path) -> None:
-    """Copies what is new of the finished stages of a folder, without weights."""
+def take_in(work: Path) -> set[str]:
+    """Copies what is new of the finished stages of a folder, without weights; returns their names.
+
+    Their reports are not copied, so it is by these names that they are known to be measured.
+    """
+    taken = set()
     for run in sorted(report.parent for report in work.glob("*/run-*/report.txt")):
+        taken.add(run.parent.name)
         weights, known = run.parent / "model" / WEIGHTS, run.parent / "model" / WEIGHTS_SUM
         if weights.exists() and not known.exists():
             known.write_text(f"{hashlib.sha256(weights.read_bytes()).hexdigest()}  {WEIGHTS}\n")
@@ -125,6 +130,7 @@ def take_in(work: Path) -> None:
             elif file.name in LISTS and run.parent in (file.parent, file.parent.parent):
                 shutil.copyfile(file, target)
                 thin_timings(target)
+    return taken
 
 
 def write_compact(path: Path, told: Any) -> None:
@@ -184,13 +190,13 @@ def name_of(file: Path) -> str:
     return file.stem if file.suffix in PACKED else file.name
 
 
-def frozen() -> list[Frozen]:
-    """The table, with the stages and runs that are new."""
+def frozen(taken: set[str]) -> list[Frozen]:
+    """The table, with the stages and runs that are new; `taken` were copied just now."""
     known = {each.folder: each for each in frozen_stages(STAGES)}
     for _, stage in all_stages():
-        if not stage.measured:
-            continue
         name = stage.folder.name
+        if not stage.measured and name not in taken:
+            continue
         row = known.get(name) or _new(stage)
         if not row.commit:
             row = msgspec.structs.replace(row, commit=commit_of(str(archive_of(STAGES))))
@@ -265,9 +271,8 @@ if __name__ == "__main__":
     LISTED.write_bytes(as_toml("artifact", artifacts(), about))
     about = "Finished stages, by what their studies declare; see lab/src/toolshift_lab/frozen.py."
     before = {each.folder for each in frozen_stages(STAGES)}
-    for given in map(Path, sys.argv[1:]):
-        take_in(given)
-    rows = frozen()
+    taken = {name for given in sys.argv[1:] for name in take_in(Path(given))}
+    rows = frozen(taken)
     table_of(STAGES).write_bytes(as_toml("stage", rows, about))
     for row in rows:
         if row.folder not in before:
