@@ -119,9 +119,9 @@ def take_in(work: Path) -> set[str]:
             known.write_text(f"{hashlib.sha256(weights.read_bytes()).hexdigest()}  {WEIGHTS}\n")
         for file in sorted(f for kind in ("*.json*", WEIGHTS_SUM) for f in run.parent.rglob(kind)):
             target = STAGES / file.relative_to(work)
-            if stored(target).exists():
-                continue  # it was taken in, and its curves thinned
-            if file.name in (*RECORDS, *LISTS) and "checkpoint" not in str(file):
+            if stored(target).exists() or "checkpoint-" in file.parent.name:
+                continue  # it was taken in, and its curves thinned; or it is none of a model
+            if file.name in (*RECORDS, *LISTS):
                 target.parent.mkdir(parents=True, exist_ok=True)
             if file.name == WEIGHTS_SUM:
                 shutil.copyfile(file, target)
