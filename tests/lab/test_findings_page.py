@@ -182,6 +182,7 @@ def test_every_figure_of_the_findings_is_on_a_page_that_a_command_writes() -> No
     made = set[tuple[int, int, int]]()
     for page in (
         *DECISIVE.glob("*/README.md"),
+        *(STUDIES / "reads").glob("*/README.md"),
         DECISIVE / "README.md",
         DECISIVE / "sensitivity.md",
     ):
