@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import ray
 from ray import exceptions as lost
+from ray.util.client import ray as client
 
 from toolshift.core.errors import Resumable, UsageError
 from toolshift.core.terminal import say
@@ -169,6 +170,8 @@ class Cluster:
                 return result
 
     def _look_for_head(self) -> None:
+        if client.is_connected():  # by ray://: the head is behind it, perhaps out of our reach
+            return
         host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK).close()

@@ -193,7 +193,7 @@ def planning(
             with noting_interrupts(), keeping_folder():
                 plan = make_plan(spec.what, watch, prefetch.look)
         except Resumable as lost:
-            raise Resumable(str(lost), kept=True) from None
+            raise Resumable(str(lost), kept=spec.folder is not None) from None
         except Exception:
             prefetch.discard()
             raise
@@ -246,7 +246,7 @@ def play_plan(
     except BudgetSpent:  # to be resumed with more money
         raise
     except Resumable as lost:
-        raise Resumable(str(lost), kept=True) from None
+        raise Resumable(str(lost), kept=spec.folder is not None) from None
     except UsageError:
         if isinstance(store, RunFolder):
             store.discard()
