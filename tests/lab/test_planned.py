@@ -35,9 +35,11 @@ from toolshift_lab.planned import (
     check_fixed,
     read_plan,
     study_of,
+    take_up,
 )
 from toolshift_lab.plots import endpoints_by_arm
 
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
 from toolshift.measure.crossed import Crossed
@@ -736,6 +738,35 @@ def test_an_arm_is_measured_with_what_it_has_trained(
         assert stage_module._made(stage_of(arm), study) == expected, arm.name
     start = stage_module._from(*expected)
     assert start == {("model" if measured[0] else "adapter"): str(tmp_path / "model")}
+
+
+@pytest.mark.model
+def test_a_plan_may_start_from_an_adapter_that_ships(
+    written: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ('preset = "smoke"', 'preset = "small"\nadapter = "smol:paft"')
+    as_it_is = ('summary = "clean"', 'summary = "clean"\nmethod = "none"')
+    file = written(named, as_it_is)
+    plan = read_plan(file)
+    study, scale = take_up(plan)
+    found = stage_module.stages(study, scale, 1, tmp_path / "stages")
+    shipped = shipped_adapter("smol:paft")
+    assert [stage_module._made(each, study)[1] for each in found] == [
+        shipped,
+        found[1].folder / "model",
+    ]
+    asked: list[Any] = []
+    monkeypatch.setattr(stage_module.Job, "run", lambda job, *_: asked.append(job))
+    stage_module._train(found[1], study, {}, "")
+    assert asked[0].settings["adapter"] == str(shipped)
+
+    without = read_plan(written(('preset = "smoke"', 'preset = "small"'), as_it_is))
+    other = stage_module.stages(*take_up(without), 1, tmp_path / "stages")
+    for one, two in zip(found, other, strict=True):
+        assert one.recipe != two.recipe
+        assert one.key != two.key
+    with pytest.raises(UsageError, match=r"no shipped adapter .patf."):
+        read_plan(written(('preset = "smoke"', 'preset = "small"\nadapter = "smol:patf"')))
 
 
 @pytest.mark.slow

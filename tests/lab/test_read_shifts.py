@@ -20,7 +20,7 @@ from toolshift.worlds.registry import find_world
 
 OURS = (
     "described_by_data", "retold_description", "other_tools", "surplus_parameter",
-    "padded_description", "varied_options",
+    "padded_description", "varied_options", "idle_sentences",
 )  # fmt: skip
 LAB = Path(__file__).parents[2] / "lab"
 REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"
@@ -107,3 +107,14 @@ def test_other_processes_find_them_by_entry_points() -> None:
         for name in names:
             module, _, attribute = told[group][name].partition(":")
             assert hasattr(importlib.import_module(module), attribute)
+
+
+def test_idle_sentences_are_others_each_time_and_leave_what_is_said() -> None:
+    seen = set[str]()
+    before = {tool.origin: tool.description.removesuffix(".") for tool in clean("train").tools}
+    for seed in range(20):
+        scene = make_scene(find_world("poi-2"), "route", seed, pool="train")
+        for tool in compose(scene, read_stack("idle_sentences:2")).tools:
+            assert tool.description.startswith(before[tool.origin])
+            seen |= set(tool.description.removeprefix(before[tool.origin]).strip(". ").split(". "))
+    assert len(seen) > 100

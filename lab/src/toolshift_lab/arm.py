@@ -40,6 +40,8 @@ class Scale(msgspec.Struct, frozen=True):
         world: that arms are measured in.
         trained: the scale whose training runs are measured; "" for its own.
         home: the world that arms are trained in.
+        adapter: one that ships with the package, as `smol:paft`, which arms start from that start
+            from no other arm; "" for the base model.
     """
 
     kinds: tuple[str, ...]
@@ -56,6 +58,7 @@ class Scale(msgspec.Struct, frozen=True):
     world: str = TRAINED_IN
     trained: str = ""
     home: str = TRAINED_IN
+    adapter: str = ""
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -106,7 +109,7 @@ class Arm(msgspec.Struct, frozen=True):
 
     @property
     def untrained(self) -> bool:
-        """Whether it is the base model as it is, of which no seed decides anything."""
+        """Whether it is what a study starts from, as it is, of which no seed decides anything."""
         return self.method == "none" and not self.init
 
     @property

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_bytes
@@ -201,6 +202,8 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         updates: GRPO steps of an arm.
         held_out: shifts that no arm is trained on.
         model: a base model instead of the preset's; "" for that.
+        adapter: one that ships, as `smol:paft`, which arms without `init` start from instead of the
+            base model; an arm of method "none" is that adapter as it is.
         home: the world that arms are trained in.
         world: that arms are measured in; "" for their home; in another in all its kinds.
         outcomes: what each result will be taken to say.
@@ -226,6 +229,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     updates: int = 0
     held_out: tuple[str, ...] = ()
     model: str = ""
+    adapter: str = ""
     home: str = TRAINED_IN
     world: str = ""
     extends: str = ""
@@ -398,7 +402,7 @@ def scale_of(plan: PlanFile, model: str = "") -> Scale:
         plan.kinds, plan.trajectories, plan.updates, plan.tasks, PRESETS[plan.preset].evidence,
         layout=layout, preset=plan.preset, max_repeats=plan.max_repeats, today=True, model=model,
         world=plan.measured_in, trained=_with(plan.trained, model) if plan.trained else "",
-        home=plan.home,
+        home=plan.home, adapter=plan.adapter,
     )  # fmt: skip
 
 
@@ -439,6 +443,8 @@ def _check(plan: PlanFile, file: Path) -> None:
         find_world(plan.measured_in)
         if plan.model:
             find_base_model(plan.model)
+        if plan.adapter:
+            shipped_adapter(plan.adapter)
     _check_measured(plan, file)
     _check_arms(plan, file)
     _check_blocks(plan, file)

@@ -240,3 +240,42 @@ def varied_options(scene: Scene, rng: Random, severity: Severity) -> Change:
         first = next(tool.name for tool in scene.tools if tool.name in needed)
         surplus[first] = (option(),)
     return change(Surface(surplus=surplus))
+
+
+IDLE = (
+    "See also {a} and {b}.", "Added in version {n}.", "Limited to {n} calls a minute.",
+    "Requests are logged under {a}.", "Owner: team {a}.", "The {a} of this call may change.",
+    "Formerly part of {a} {b}.", "Do not confuse with {a}.", "Costs {n} credits.",
+    "For {a} ask the {b} desk.", "Results may be up to {n} minutes old.", "Tested with {a} {n}.",
+    "Not all accounts have {a}.", "{a} and {b} are handled elsewhere.",
+)  # fmt: skip
+"""Frames of idle sentences of training; their words are drawn for each."""
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    imitates="A server whose documentation grows with every release",
+)
+def idle_sentences(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Put up to so many idle sentences behind every description, for training: new ones each time.
+
+    Few fixed ones, as `schema_noise` has, are learned by heart.
+    """
+
+    def sentence() -> str:
+        a, b = rng.sample(wording.UNRELATED, 2)
+        return rng.choice(IDLE).format(a=a, b=b, n=rng.randint(2, 60))
+
+    hit = reach(scene, rng, 3, lambda tool: bool(tool.description))
+    said = {
+        tool.name: " ".join(
+            (
+                f"{tool.description.removesuffix('.')}.",
+                *(sentence() for _ in range(rng.randint(0, severity))),
+            )
+        )
+        for tool in hit
+    }
+    return change(Surface(descriptions=said, was=described(hit)))

@@ -21,6 +21,7 @@ import msgspec
 
 from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.api import report_of, run_spec
 from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import PACKED, read_bytes, stored
@@ -28,7 +29,7 @@ from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
-from toolshift.lm.bases import BASES, check_there, is_there
+from toolshift.lm.bases import BASES, check_there, is_there, weights_hash
 from toolshift.lm.checkpoint import training_record
 from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
@@ -356,7 +357,9 @@ def _parents(stage: Stage, study: Study) -> list[Stage]:
 
 def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> TrainSettings:
     """The settings of an arm's training run."""
-    base = {"model": _preset(scale).model} if SCALES[scale].model else {}
+    size = SCALES[scale]
+    base = {"model": _preset(scale).model} if size.model else {}
+    base |= {"adapter": size.adapter} if size.adapter and not arm.init else {}
     asked = {"seed": seed, "layout": _layout(arm, scale), **base, **arm.settings, **changes}
     if arm.method == "grpo":
         return grpo_settings.preset(_preset_name(scale), steps=arm.amount(SCALES[scale]), **asked)
@@ -415,7 +418,9 @@ def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _base_hash(scale: str) -> str:
     """Of the base model's weights; "" for those that only a training machine has."""
-    return find_base(_preset(scale)).sha256 if _preset_name(scale) != "paper" else ""
+    base = find_base(_preset(scale)).sha256 if _preset_name(scale) != "paper" else ""
+    adapter = SCALES[scale].adapter
+    return f"{base} {weights_hash(shipped_adapter(adapter))}" if adapter else base
 
 
 @lru_cache(maxsize=16)
@@ -476,6 +481,8 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     mix = arm.mixed(scale, stage.seed)
     check(as_trained(mix))
     more = dict(arm.more)
+    if scale.adapter and not arm.init:
+        changes = {**changes, "adapter": str(shipped_adapter(scale.adapter))}
     for parent in _parents(stage, study):
         if parent.arm.name == arm.init:
             check_weights(parent.folder / "model")
@@ -507,6 +514,8 @@ def _made(stage: Stage, study: Study) -> tuple[Path | None, Path | None]:
     parents = [each for each in _parents(stage, study) if each.arm.name == stage.arm.init]
     started = [_made(start, study) for start in parents]
     model, adapter = started[0] if started else (None, None)
+    if not parents and SCALES[stage.scale].adapter:
+        adapter = shipped_adapter(SCALES[stage.scale].adapter)
     if stage.arm.method == "none":
         return model, adapter
     made = stage.folder / "model"
