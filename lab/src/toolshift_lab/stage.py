@@ -31,7 +31,7 @@ from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
 from toolshift.lm.bases import BASES, check_there, is_there, weights_hash
 from toolshift.lm.checkpoint import training_record
-from toolshift.lm.inference import use_threads
+from toolshift.lm.inference import give_back_memory, use_threads
 from toolshift.lm.prompt import Layout
 from toolshift.measure.report import AgentReport
 from toolshift.runs.cell import build
@@ -197,6 +197,7 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
                     raise
             say(say_training)
             _train(stage, study, changes, launch)
+            give_back_memory()
         for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
             shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
         if not stage.measured:

@@ -18,6 +18,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from toolshift.core.errors import UsageError
 from toolshift.lm.checkpoint import RECORD
+from toolshift.lm.inference import give_back_memory
 from toolshift.train.curves import CURVES, read_curves
 from toolshift.train.settings import TrainSettings, check_kept
 
@@ -218,6 +219,16 @@ def damaged(checkpoint: Path, fault: Exception) -> UsageError:
         f"{checkpoint} is damaged ({said[0]}): resume from an earlier one with --resume STEP, or "
         "start again in another folder"
     )
+
+
+class GivesBackMemory(TrainerCallback):
+    """Returns freed memory to the system after each step: the episodes of each have other sizes."""
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Returns it."""
+        give_back_memory()
 
 
 class Evaluations(TrainerCallback):

@@ -30,7 +30,7 @@ from toolshift.core.tool import JSON
 from toolshift.episode.grade import grade
 from toolshift.lm.inference import stop_tokens, use_threads
 from toolshift.train import record, scenes
-from toolshift.train.callbacks import Evaluations, Spent
+from toolshift.train.callbacks import Evaluations, GivesBackMemory, Spent
 from toolshift.train.data import make_rows
 from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
 from toolshift.train.grpo_trainer import GrpoTrainer, Player, limits_of
@@ -65,7 +65,7 @@ def train(
         settings = record.with_kept(settings, record_of_run)
         use_threads(settings.threads)
         trainer = build(mix, settings, out, base, record.spent_at(start), pay)
-        for callback in callbacks:
+        for callback in (GivesBackMemory(), *callbacks):
             trainer.add_callback(callback)
         if settings.eval_every:
             trainer.add_callback(_evaluations(trainer, mix))
