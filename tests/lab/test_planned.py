@@ -740,6 +740,20 @@ def test_an_arm_is_measured_with_what_it_has_trained(
     assert start == {("model" if measured[0] else "adapter"): str(tmp_path / "model")}
 
 
+def test_an_arm_may_be_trained_in_other_worlds_than_the_plans(written: Any) -> None:
+    file = written(
+        ('summary = "split tools"', 'summary = "split tools"\nworlds = ["poi", "retail"]')
+    )
+    plan = read_plan(file)
+    study, scale = take_up(plan)
+    static, graph = (arm.mixed(experiments.SCALES[scale], 0) for arm in study.arms)
+    assert (static.worlds, static.kinds) == (("poi",), ("listing",))
+    assert (graph.worlds, graph.kinds) == (("poi", "retail"), ())
+    assert {scene.task.world for scene in draws(graph, 12)} == {"poi", "retail"}
+    with pytest.raises(UsageError, match=r"graph: .*retial"):
+        read_plan(written(('summary = "split tools"', 'summary = "s"\nworlds = ["retial"]')))
+
+
 @pytest.mark.model
 def test_a_plan_may_start_from_an_adapter_that_ships(
     written: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -70,7 +70,7 @@ class Arm(msgspec.Struct, frozen=True):
         method: "sft", "grpo", "dagger" (SFT with rounds), "start" (SFT on few trajectories, until
             some scenes pass), "matched" (SFT that is stopped where it is as good as another arm),
             or "none" for the model that it starts from, as it is.
-        mix: what of `Mix` differs from the study's: alpha, shifts, severities.
+        mix: what of `Mix` differs from the study's: alpha, shifts, severities, worlds and kinds.
         init: the arm whose adapter this one starts from; "" for the base model.
         settings: what of the method's settings differs from the preset's.
         factor: how many times the scale's trajectories (SFT) or steps (GRPO) it takes.
@@ -135,10 +135,5 @@ class Arm(msgspec.Struct, frozen=True):
     def mixed(self, scale: Scale, seed: int) -> Mix:
         """The mix that it is trained on; one that starts from another arm has worlds of its own."""
         apart = 100 * bool(self.init)
-        return Mix(
-            worlds=(scale.home,),
-            kinds=scale.kinds,
-            seed=seed + apart,
-            share=self.together,
-            **self.mix,
-        )
+        where = {"worlds": (scale.home,), "kinds": scale.kinds}
+        return Mix(seed=seed + apart, share=self.together, **{**where, **self.mix})

@@ -67,6 +67,8 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         seeds: training seeds, counted from 0.
+        worlds: that it is trained in, each in all its kinds; () for the plan's home in the plan's
+            kinds.
         doses: trajectories by entry of the mix; a shift reaches those it can be applied to.
         slips: the share of trajectories in which the expert errs first.
         rounds: of DAgger, which take their share of the trajectories.
@@ -96,6 +98,7 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     method: Method = "sft"
     rounds: int = 0
     aggregate: bool = False
+    worlds: tuple[str, ...] = ()
     doses: dict[str, int] = {}
     slips: float = 0.0
     init: str = ""
@@ -166,7 +169,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _OURS = frozenset((*STUDIES, *PRESETS))
 """What is known by its name already, before a plan is."""
 _UNREAD = {
-    "none": ("doses", "alpha", "shifts", "slips", "factor", "passes"),
+    "none": ("worlds", "doses", "alpha", "shifts", "slips", "factor", "passes"),
     "grpo": ("slips", "passes", *_OF_START, *_OF_MATCHED, "until"),
     "sft": (*_OF_START, *_OF_MATCHED, *_OF_SCREEN, "until", "gate"),
     "dagger": (*_OF_START, *_OF_MATCHED, *_OF_SCREEN, "until", "gate"),
@@ -413,7 +416,8 @@ def _with(name: str, model: str) -> str:
 
 def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
     """A planned arm as one of a study: a dose becomes as many entries of the mix."""
-    mix: dict[str, Any] = {"slips": arm.slips} if arm.slips else {}
+    mix: dict[str, Any] = {"worlds": arm.worlds, "kinds": ()} if arm.worlds else {}
+    mix |= {"slips": arm.slips} if arm.slips else {}
     alpha, entries = arm.alpha, arm.shifts
     if arm.doses:
         unit = gcd(*arm.doses.values())
@@ -668,7 +672,9 @@ def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
     except msgspec.ValidationError as fault:
         raise UsageError(f"{where}: settings: {fault}") from None
     with _said_of(where):
-        check(Mix(worlds=(plan.home,), kinds=plan.kinds, **arm.mix))
+        for world in planned.worlds:
+            find_world(world)
+        check(Mix(**{"worlds": (plan.home,), "kinds": plan.kinds, **arm.mix}))
     if arm.meets(plan.held_out):
         raise UsageError(f"{where} is trained on a shift that is held out")
     with _said_of(f"{where}: settings"):
