@@ -94,3 +94,16 @@ def test_no_more_is_held_than_may_be() -> None:
     assert slots.held == 20
     slots.forget()
     assert (slots.held, slots.cells[0].numel()) == (0, 0)
+
+
+def test_where_slots_widen_so_many_are_given_up_that_the_limit_holds(slots: Slots) -> None:
+    for first in (0, 100, 200):  # three slots of ROUND positions: all that may be remembered
+        filled(slots, tokens(first, 10))
+    longer = np.concatenate([tokens(200, 10), tokens(9000, ROUND)])
+    (place,) = filled(slots, longer)
+    assert (place.slot, place.known) == (0, 10), "what was of use last stays, with its keys"
+    assert keys(slots, place) == list(range(200, 210))
+    assert slots.cells[0].shape[1] * slots.cells[0].shape[3] <= slots.max_tokens
+    assert slots.longest(tokens(0, 10)) == 0
+    both = [tokens(5000, 2 * ROUND + 1), tokens(7000, 9)]
+    assert len({each.slot for each in filled(slots, *both)}) == 2, "a batch has what it needs"

@@ -85,6 +85,10 @@ class Slots:
 
         Where the store grows, it has room for as many `forks` as well.
         """
+        width = -(-(max(map(len, sequences)) + more) // ROUND) * ROUND
+        most = max(len(sequences), self.max_tokens // max(width, self.cells[0].shape[3]))
+        if width > self.cells[0].shape[3]:
+            self._give_up(most)
         common = [[common_prefix(s.tokens, tokens) for s in self.slots] for tokens in sequences]
         placed = self._taken_over(common)
         sources = {
@@ -93,8 +97,6 @@ class Slots:
             if row not in placed and lengths and max(lengths)
         }
         kept = {*placed.values(), *sources.values()}
-        width = -(-(max(map(len, sequences)) + more) // ROUND) * ROUND
-        most = max(len(sequences), self.max_tokens // max(width, self.cells[0].shape[3]))
         for row in range(len(sequences)):
             if row not in placed:
                 placed[row] = self._free(kept, most)
@@ -162,6 +164,16 @@ class Slots:
             return min(free, key=lambda n: self.slots[n].used)
         self.slots.append(Slot(_EMPTY))
         return len(self.slots) - 1
+
+    def _give_up(self, most: int) -> None:
+        """Drops the oldest slots where there are more than `most`: as wide as all will be."""
+        if len(self.slots) <= most:
+            return
+        by_use = sorted(range(len(self.slots)), key=lambda n: self.slots[n].used)
+        kept = sorted(by_use[-most:])
+        self.slots = [self.slots[n] for n in kept]
+        for layer, cells in enumerate(self.cells):
+            self.cells[layer] = cells[:, kept]
 
     def _grow(self, width: int, forks: int = 0) -> None:
         """Makes room for all slots and for `width` positions of each, with some to spare."""
