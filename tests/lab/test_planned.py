@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -781,6 +782,21 @@ def test_a_plan_may_start_from_an_adapter_that_ships(
         assert one.key != two.key
     with pytest.raises(UsageError, match=r"no shipped adapter .patf."):
         read_plan(written(('preset = "smoke"', 'preset = "small"\nadapter = "smol:patf"')))
+    with pytest.raises(UsageError, match=r"adapter: smol:paft is of the model smol, and"):
+        read_plan(written(('preset = "smoke"', 'preset = "smoke"\nadapter = "smol:paft"')))
+    take_up(plan)
+    there = []
+    other_seed = replace(found[1], seed=1, folder=tmp_path / "another")
+    for stage, began in ((found[1], "abc"), (other_seed, "abd")):
+        model = stage.folder / "model"
+        model.mkdir(parents=True)
+        (model / "training.json").write_text(
+            json.dumps({"base_sha256": "", "adapter_sha256": began})
+        )
+        there.append(stage)
+    stage_module.check_lineage(there[:1])
+    with pytest.raises(UsageError, match="different weights of smol:paft"):
+        stage_module.check_lineage(there)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import read_bytes
 from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
-from toolshift.lm.bases import find_base_model
+from toolshift.lm.bases import SMOL, find_base_model
 from toolshift.lm.checkpoint import load_tokenizer
 from toolshift.lm.layout_rule import derived_layout
 from toolshift.lm.prompt import Layout
@@ -449,6 +449,7 @@ def _check(plan: PlanFile, file: Path) -> None:
             find_base_model(plan.model)
         if plan.adapter:
             shipped_adapter(plan.adapter)
+            _check_base_of_adapter(plan)
     _check_measured(plan, file)
     _check_arms(plan, file)
     _check_blocks(plan, file)
@@ -456,6 +457,16 @@ def _check(plan: PlanFile, file: Path) -> None:
     for each in plan.arms:
         _check_numbers(each, f"{file}: {each.name}")
         _check_arm(each, plan, file)
+
+
+def _check_base_of_adapter(plan: PlanFile) -> None:
+    """What ships is trained on one base model."""
+    base = plan.model or PRESETS[plan.preset].model
+    if base != SMOL:
+        raise UsageError(
+            f"adapter: {plan.adapter} is of the model {SMOL}, and the plan's is {base}: leave it "
+            "out, or name another preset or model"
+        )
 
 
 def _check_measured(plan: PlanFile, file: Path) -> None:

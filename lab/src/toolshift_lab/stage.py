@@ -233,7 +233,7 @@ def check_lineage(stages: Sequence[Stage]) -> None:
     """Checks that what starts from another stage started from that one, and not from a refit.
 
     Two fits of one arm and seed on two machines are two models; a contrast of one with what was
-    trained from the other compares neither.
+    trained from the other compares neither. So with an adapter that ships, and is replaced.
     """
     known = {(each.arm.name, each.seed): each for each in stages}
     for stage in stages:
@@ -245,6 +245,18 @@ def check_lineage(stages: Sequence[Stage]) -> None:
                 f"{stage.folder} was trained from other weights than those of {parent.folder} "
                 "(sha256): measure the stage that it started from, or take it out"
             )
+    began_with = {
+        began: stage.folder
+        for stage in stages
+        if SCALES[stage.scale].adapter and not stage.arm.init
+        if (began := stage.record().get("adapter_sha256"))
+    }
+    if len(began_with) > 1:
+        raise UsageError(
+            f"{' and '.join(map(str, began_with.values()))} were trained from different weights of "
+            f"{SCALES[stages[0].scale].adapter} (sha256), which has been replaced since: train all "
+            "of them from the same, or take those out that were not"
+        )
 
 
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
