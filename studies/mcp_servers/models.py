@@ -1,6 +1,8 @@
 """Writes the table of models of `studies/mcp_servers/README.md`, and why they failed.
 
     python studies/mcp_servers/models.py [FOLDER]     FOLDER as in models.sh; else the kept runs
+
+Prints them as Markdown and lines; the sentences around them are written by hand.
 """
 
 from __future__ import annotations
