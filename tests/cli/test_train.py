@@ -104,7 +104,7 @@ def test_a_shipped_adapter_is_found_by_its_name(model, tmp_path, monkeypatch):
     for name in ("", "../adapters/paft"):
         with pytest.raises(UsageError, match=r"no shipped adapter .*: smol:paft, smol:static"):
             shipped_adapter(f"smol:{name}")
-    with pytest.raises(UsageError, match="no shipped adapter 'pafd'"):
+    with pytest.raises(UsageError, match="no shipped adapter 'smol:pafd'"):
         PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:pafd")).settings()
 
 

@@ -242,6 +242,7 @@ def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
         ("over_refusal", "over_refusals", "rl: settings: .*over_refusals"),
         ("updates = 2", 'model = "gemma"\nupdates = 2', "unknown .*'gemma'"),
         ("updates = 2", 'world = "mars"\nupdates = 2', "unknown world 'mars'"),
+        ("updates = 2", 'adapter = "smol:paft"\nupdates = 2', "adapter: .*the base model"),
         ('"plan.toml"', '"plans.toml"', r"extends: there is no plan .*plans\.toml"),
         ('"plan.toml"', "3", "extends"),
         ('"plan.toml"', '"later.toml"', "extends a plan itself"),
@@ -780,7 +781,7 @@ def test_a_plan_may_start_from_an_adapter_that_ships(
     for one, two in zip(found, other, strict=True):
         assert one.recipe != two.recipe
         assert one.key != two.key
-    with pytest.raises(UsageError, match=r"no shipped adapter .patf."):
+    with pytest.raises(UsageError, match=r"no shipped adapter .smol:patf."):
         read_plan(written(('preset = "smoke"', 'preset = "small"\nadapter = "smol:patf"')))
     with pytest.raises(UsageError, match=r"adapter: smol:paft is of the model smol, and"):
         read_plan(written(('preset = "smoke"', 'preset = "smoke"\nadapter = "smol:paft"')))

@@ -307,6 +307,11 @@ def _completed(said: dict[str, Any], file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: extends {first}, which extends a plan itself: name that one")
     plan = read_plan(first)
     check_fixed(plan, first)
+    if said.get("adapter", plan.adapter) != plan.adapter:
+        raise UsageError(
+            f"{file}: adapter: the arms of {first.name} start from "
+            f"{plan.adapter or 'the base model'}: write a plan that extends none"
+        )
     left = {key: value for key, value in msgspec.to_builtins(plan).items() if key not in _OWN}
     if "endpoints" in said:
         del left["secondary"]

@@ -82,11 +82,11 @@ def shipped_adapter(spec: str) -> Path:
 
 def _parts_of(spec: str) -> list[Path]:
     """The files of a shipped adapter, as they are called where they are not compressed."""
-    name = spec.partition(":")[2]
+    head, _, name = spec.partition(":")
     shipped = sorted(folder.name for folder in ADAPTERS.glob("*") if folder.is_dir())
-    if name not in shipped:
-        there = ", ".join(f"smol:{each}" for each in shipped) or "none in this installation"
-        raise UsageError(f"there is no shipped adapter {name!r}: {there}")
+    if head != SMOL or name not in shipped:
+        there = ", ".join(f"{SMOL}:{each}" for each in shipped) or "none in this installation"
+        raise UsageError(f"there is no shipped adapter {spec!r}: {there}")
     return [ADAPTERS / name / part for part in PARTS]
 
 
