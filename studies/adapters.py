@@ -4,8 +4,9 @@
     python studies/adapters.py paft     # only this one
     python studies/adapters.py --check  # trains nothing; exit code 1 where a shipped one is another
 
-Each is an arm of the decisive study, of seed 0. A stage that was measured, and whose weights are
-not here, is compared by its hash.
+Each is an arm of a planned study, of seed 0. A stage that was measured, and whose weights are not
+here, is compared by its hash. `paft` continues the `smol:paft` that shipped before it, so it is
+trained again at the commit of its stage (studies/stages.toml), where that one is.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ from toolshift_lab.stage import Stage, run, stages
 from toolshift.agents.local_kind import ADAPTERS, PARTS, WEIGHTS
 from toolshift.core.files import pack, read_bytes, stored
 
-SHIPPED = {"static": ("static", 0), "paft": ("paft-graph", 0)}
-"""By name, an arm of the decisive study and its seed."""
-STAGES = Path(__file__).parent / "stages"
-PLAN = Path(__file__).parent / "decisive" / "plan.toml"
+STUDIES = Path(__file__).parent
+STAGES = STUDIES / "stages"
+SHIPPED = {"static": ("decisive/plan.toml", "static"), "paft": ("reads/mend.toml", "mended")}
+"""By name, the plan of a study and an arm of it."""
+SEED = 0
+LAST_BEFORE = "9f643bff"
+"""A commit whose `smol:paft` is that from which the one that ships was trained on."""
 
 
 def stage_of(name: str) -> tuple[Study, Stage]:
     """The stage of a shipped adapter, and its study."""
-    plan = read_plan(PLAN)
+    file, arm = SHIPPED[name]
+    plan = read_plan(STUDIES / file)
     study, scale = take_up(plan)
-    arm, seed = SHIPPED[name]
-    found = stages(study, scale, seed + 1, STAGES, (arm,), plan.pool)
-    return study, next(stage for stage in found if stage.seed == seed)
+    found = stages(study, scale, SEED + 1, STAGES, (arm,), plan.pool)
+    return study, next(stage for stage in found if stage.seed == SEED)
 
 
 def is_copy(shipped: Path, kept: Path) -> bool:
@@ -51,6 +55,15 @@ def is_copy(shipped: Path, kept: Path) -> bool:
         return content == kept.read_bytes()
     known = kept.with_name("weights.sha256")
     return known.is_file() and known.read_text().split()[0] == hashlib.sha256(content).hexdigest()
+
+
+def how_to_train(name: str) -> str:
+    """The command that trains a shipped adapter anew, and where it has to be run."""
+    file, arm = SHIPPED[name]
+    words = f"toolshift reproduce decisive --plan studies/{file} --arm {arm} --work again"
+    if start := read_plan(STUDIES / file).adapter:
+        return f"where {start} is the one it starts from (git checkout {LAST_BEFORE}), {words}"
+    return f"{words} trains it anew"
 
 
 def main() -> int:
@@ -73,11 +86,7 @@ def main() -> int:
         same = shipped.is_dir() and all(is_copy(shipped / part, model / part) for part in PARTS)
         if not same and not only_check:
             if not (model / PARTS[0]).is_file():
-                print(
-                    f"the weights of {model} are not here: toolshift reproduce decisive "
-                    f"--arm {stage.arm.name} --work again trains it anew",
-                    file=sys.stderr,
-                )
+                print(f"the weights of {model} are not here: {how_to_train(name)}", file=sys.stderr)
                 return 2
             shipped.mkdir(parents=True, exist_ok=True)
             for part in PARTS[1:]:

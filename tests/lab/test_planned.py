@@ -43,6 +43,7 @@ from toolshift_lab.plots import endpoints_by_arm
 from toolshift.agents.local_kind import shipped_adapter
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
+from toolshift.lm.bases import weights_hash
 from toolshift.measure.crossed import Crossed
 from toolshift.measure.statistics import Interval
 from toolshift.train.record import alone_in
@@ -798,6 +799,12 @@ def test_a_plan_may_start_from_an_adapter_that_ships(
     stage_module.check_lineage(there[:1])
     with pytest.raises(UsageError, match="different weights of smol:paft"):
         stage_module.check_lineage(there)
+    with pytest.raises(UsageError, match=r"another smol:paft \(sha256 abc\).*go on there"):
+        stage_module.check_start(there)
+    record = {"base_sha256": "", "adapter_sha256": weights_hash(shipped)}
+    for stage in there:
+        (stage.folder / "model" / "training.json").write_text(json.dumps(record))
+    stage_module.check_start([*found, *there])
 
 
 @pytest.mark.slow

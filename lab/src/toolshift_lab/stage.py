@@ -245,18 +245,38 @@ def check_lineage(stages: Sequence[Stage]) -> None:
                 f"{stage.folder} was trained from other weights than those of {parent.folder} "
                 "(sha256): measure the stage that it started from, or take it out"
             )
-    began_with = {
-        began: stage.folder
-        for stage in stages
-        if SCALES[stage.scale].adapter and not stage.arm.init
-        if (began := stage.record().get("adapter_sha256"))
-    }
+    began_with = {began: stage.folder for stage in stages if (began := _began_with(stage))}
     if len(began_with) > 1:
         raise UsageError(
             f"{' and '.join(map(str, began_with.values()))} were trained from different weights of "
             f"{SCALES[stages[0].scale].adapter} (sha256), which has been replaced since: train all "
             "of them from the same, or take those out that were not"
         )
+
+
+def check_start(stages: Sequence[Stage]) -> None:
+    """Refuses to train on where the adapter that a study starts from is another one by now.
+
+    What is left would start from other weights than what was trained, and compare neither.
+    """
+    for stage in stages:
+        if not (began := _began_with(stage)):
+            continue
+        adapter = SCALES[stage.scale].adapter
+        if began != weights_hash(shipped_adapter(adapter)):
+            raise UsageError(
+                f"{stage.folder} was trained from another {adapter} (sha256 {began[:12]}) than the "
+                "one that ships now, so what is left would start from other weights: check out "
+                "the commit of that stage (`commit` in the table of stages) and go on there, or "
+                "train all of them anew in another folder (--work)"
+            )
+
+
+def _began_with(stage: Stage) -> str:
+    """The hash of the shipped adapter that a trained stage started from; "" where of none."""
+    if stage.arm.init or not SCALES[stage.scale].adapter:
+        return ""
+    return str(stage.record().get("adapter_sha256", ""))
 
 
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:

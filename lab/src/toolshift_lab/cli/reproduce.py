@@ -43,6 +43,7 @@ from toolshift_lab.stage import (
     Stage,
     Waits,
     check_in_tree,
+    check_start,
     chosen_arms,
     run,
     scenes_of,
@@ -207,6 +208,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     left = [each for each in todo if not each.measured]
     if left and not options.only_page:
         _check_launch(left, options)
+        check_start(everything)
         check_applies(plan, scenes_of(left[0], study), options.plan)
     _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
     for _ in _run_each(left, study, options) if not options.only_page else ():
