@@ -1,17 +1,20 @@
-"""Writes the tables of `studies/shipped/README.md` from the two runs.
+"""Writes the tables of `studies/shipped/README.md` from the runs.
 
     python studies/shipped/page.py RUNS
 
-Prints them as Markdown; the sentences around them are written by hand.
+Prints them as Markdown, of the runs that are there; the sentences around them are written by hand.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from toolshift.api import report_of
+from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
 
 
@@ -20,20 +23,45 @@ def told(rate: Any) -> str:
     return f"{100 * rate.estimate:.0f} [{100 * rate.low:.0f}, {100 * rate.high:.0f}]"
 
 
+def shares(run: RunFolder, name: str) -> Iterator[list[str]]:
+    """What each agent passes, by severity or tier."""
+    report = report_of(run)
+    yield [name, *(agent.name for agent in report.agents)]
+    rows: dict[str, list[str]] = {}
+    for agent in report.agents:
+        cells = agent.tiers if name == "realistic" else agent.severities
+        for group in (agent.clean, agent.placebo, *cells):
+            if group is not None and group.episodes:
+                rows.setdefault(group.label, []).append(told(group.accuracy))
+    yield from ([label, *figures] for label, figures in rows.items())
+
+
+def differences(run: RunFolder) -> Iterator[list[str]]:
+    """What the second agent passes more than the first, by shift, paired by task."""
+    scores: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(dict)
+    for record in run.records():
+        cell = run.cell(record)
+        shift = cell.stack or "clean"
+        by_task = scores[shift].setdefault(record.agent, {})
+        by_task.setdefault(cell.task, []).append(float(record.grade.passed))
+    first, second = (agent["name"] for agent in run.manifest.agents)
+    yield ["shift", first, second, "difference", "tasks"]
+    for shift, agents in scores.items():
+        before, after = agents[first], agents[second]
+        passed = (f"{sum(map(sum, each.values())):.0f}" for each in (before, after))
+        yield [shift, *passed, told(paired_drop(after, before)), str(len(before))]
+
+
 def main(folder: Path) -> None:
-    """Prints both tables."""
-    for name in ("severities", "realistic"):
-        report = report_of(RunFolder.read(folder / name))
-        rows: dict[str, list[str]] = {}
-        for agent in report.agents:
-            cells = agent.severities if name == "severities" else agent.tiers
-            for group in (agent.clean, agent.placebo, *cells):
-                if group is not None and group.episodes:
-                    rows.setdefault(group.label, []).append(told(group.accuracy))
-        print(f"\n| {name} | " + " | ".join(agent.name for agent in report.agents) + " |")
-        print("|---|" + "---:|" * len(report.agents))
-        for label, figures in rows.items():
-            print(f"| {label} | " + " | ".join(figures) + " |")
+    """Prints a table for each run that is there."""
+    for name in ("severities", "realistic", "forgotten"):
+        if not (folder / name).is_dir():
+            continue
+        run = RunFolder.read(folder / name)
+        head, *rows = differences(run) if name == "forgotten" else shares(run, name)
+        print(f"\n| {' | '.join(head)} |\n|---|{'---:|' * (len(head) - 1)}")
+        for row in rows:
+            print(f"| {' | '.join(row)} |")
 
 
 if __name__ == "__main__":

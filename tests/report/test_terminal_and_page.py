@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 from surfing import run_into
 
 from toolshift.api import report_of
 from toolshift.measure.report import Report
 from toolshift.report.html.page import make_page
-from toolshift.report.tables import change_all
+from toolshift.report.tables import change_all, shift_table
 from toolshift.report.terminal import as_text
 from toolshift.runs.run_folder import RunFolder
 
@@ -100,3 +102,20 @@ def test_no_name_of_an_agent_and_no_cause_is_squeezed(report: Report, width: int
         rows = lines[head : lines.index("", head)] if "" in lines[head:] else lines[head:]
         cut = [row for row in map(str.rstrip, rows) if len(row) == width and row[-1].isalpha()]
         assert not cut, cut
+
+
+def test_a_long_label_is_folded_and_the_cause_beside_it_is_whole(report: Report) -> None:
+    """A column that cannot shrink took the room of the last one, whose end was not shown."""
+    row = report.agent("memorises_names").shifts[0]
+    stacked = replace(
+        row,
+        label="description_paraphrase+identity_erasure",
+        causes={"answered_without_evidence": 1},
+    )
+    console = Console(width=90, file=StringIO())
+    console.print(shift_table([stacked], []))
+    lines = console.file.getvalue().splitlines()
+    [first] = [place for place, line in enumerate(lines) if "description_paraphrase+ " in line]
+    assert lines[first + 1].split()[0] == "identity_erasure"
+    assert lines[first].split()[-2:] == ["answered", "without"]
+    assert lines[first + 1].split()[1:] == ["evidence", "100%"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import isnan
 
@@ -29,7 +30,7 @@ def shift_table(rows: Sequence[Measures], severities: Sequence[Measures]) -> Tab
     """One row a shift, under its tier."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     levels = sorted({row.label.rpartition(":")[2] for row in severities if "+" not in row.label})
-    _add_label(table, "shift", rows)
+    table.add_column("shift", no_wrap=True)
     for column in ("n", "clean", "shifted"):
         table.add_column(column, justify="right", no_wrap=True)
     for column in [*["at 1 2 3"] * (len(levels) > 1), "change"]:
@@ -47,7 +48,7 @@ def shift_table(rows: Sequence[Measures], severities: Sequence[Measures]) -> Tab
 def group_table(rows: Sequence[Measures]) -> Table:
     """One row a group, whatever the groups are."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    _add_label(table, "", rows)
+    table.add_column("", no_wrap=True)
     for column in ("n", "episodes", "clean", "shifted", "keeps"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("change", no_wrap=True)
@@ -55,7 +56,7 @@ def group_table(rows: Sequence[Measures]) -> Table:
     for row in rows:
         style = None if row.significant or not row.defined else "dim"
         table.add_row(
-            Text(visible(row.label)),
+            _label(row.label),
             str(row.tasks),
             str(row.episodes),
             rate(row.clean),
@@ -71,7 +72,7 @@ def group_table(rows: Sequence[Measures]) -> Table:
 def behaviour_table(rows: Sequence[Measures]) -> Table:
     """How the agent went about it, group by group."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    _add_label(table, "", rows)
+    table.add_column("", no_wrap=True)
     trials = min((len(row.pass_hat) for row in rows if row.pass_hat), default=0)
     columns = ["met", "acc", "diff", "TER", "own", "AES", "ATCL", "rel", "ref", "why", "over"]
     for column in [*columns, *[f"pass^{trials}"] * (trials > 1)]:
@@ -92,7 +93,7 @@ def behaviour_table(rows: Sequence[Measures]) -> Table:
         ]
         if trials > 1:
             cells.append(_share(row.pass_hat[trials - 1]) if row.pass_hat else "-")
-        table.add_row(Text(visible(row.label)), *cells)
+        table.add_row(_label(row.label), *cells)
     return table
 
 
@@ -123,22 +124,29 @@ def row_of(table: Sequence[Measures], label: str) -> Measures | None:
     return next((row for row in table if row.label == label), None)
 
 
-def _add_label(table: Table, title: str, rows: Sequence[Measures]) -> None:
-    widest = max((len(row.label) for row in rows), default=0)
-    if widest <= _LABEL:  # a least width would be taken from the other columns, unseen
-        table.add_column(title, no_wrap=True)
-    else:
-        table.add_column(title, min_width=_LABEL, max_width=_LABEL, overflow="fold")
-
-
 _LABEL = 36
 """The most columns of a label; longer ones are folded."""
+
+
+def _label(text: str) -> Text:
+    """A label, folded behind a `+` where it can be.
+
+    Rich folds where a column ends, and where two columns can be folded takes from the wrong one.
+    """
+    lines = [""]
+    for part in re.findall(r"[^+]*\+|[^+]+", visible(text)):
+        pieces = [part[at : at + _LABEL] for at in range(0, len(part), _LABEL)]
+        for piece in pieces:
+            if lines[-1] and len(lines[-1]) + len(piece) > _LABEL:
+                lines.append("")
+            lines[-1] += piece
+    return Text("\n".join(lines))
 
 
 def _shift_cells(
     row: Measures, severities: Sequence[Measures], levels: Sequence[str]
 ) -> Iterator[str | Text]:
-    yield row.label
+    yield _label(row.label)
     yield str(row.tasks)
     yield rate(row.clean)
     yield rate(row.accuracy)
