@@ -6,7 +6,7 @@
 
 Each is an arm of a planned study, of seed 0. A stage that was measured, and whose weights are not
 here, is compared by its hash. `paft` continues the `smol:paft` that shipped before it, so it is
-trained again at the commit of its stage (studies/stages.toml), where that one is.
+trained again with that one, which the history has.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def how_to_train(name: str) -> str:
     file, arm = SHIPPED[name]
     words = f"toolshift reproduce decisive --plan studies/{file} --arm {arm} --work again"
     if start := read_plan(STUDIES / file).adapter:
-        return f"where {start} is the one it starts from (git checkout {LAST_BEFORE}), {words}"
+        before = f"git checkout {LAST_BEFORE} -- src/toolshift/agents/adapters/paft"
+        return f"where {start} is the one it starts from ({before}), {words}"
     return f"{words} trains it anew"
 
 

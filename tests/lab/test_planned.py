@@ -799,7 +799,7 @@ def test_a_plan_may_start_from_an_adapter_that_ships(
     stage_module.check_lineage(there[:1])
     with pytest.raises(UsageError, match="different weights of smol:paft"):
         stage_module.check_lineage(there)
-    with pytest.raises(UsageError, match=r"another smol:paft \(sha256 abc\).*go on at a commit"):
+    with pytest.raises(UsageError, match=r"another smol:paft \(sha256 abc\).*go on with that one"):
         stage_module.check_start(there)
     record = {"base_sha256": "", "adapter_sha256": weights_hash(shipped)}
     for stage in there:

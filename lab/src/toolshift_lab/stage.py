@@ -266,9 +266,9 @@ def check_start(stages: Sequence[Stage]) -> None:
         if began != weights_hash(shipped_adapter(adapter)):
             raise UsageError(
                 f"{stage.folder} was trained from another {adapter} (sha256 {began[:12]}) than the "
-                "one that ships now, so what is left would start from other weights: go on at a "
-                "commit that has it (git log -- src/toolshift/agents/adapters), or train all of "
-                "them anew in another folder (--work)"
+                "one that ships now, so what is left would start from other weights: go on with "
+                "that one (git log -- src/toolshift/agents/adapters names its commit), or train all "
+                "of them anew in another folder (--work)"
             )
 
 
