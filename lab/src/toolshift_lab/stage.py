@@ -267,8 +267,8 @@ def check_start(stages: Sequence[Stage]) -> None:
             raise UsageError(
                 f"{stage.folder} was trained from another {adapter} (sha256 {began[:12]}) than the "
                 "one that ships now, so what is left would start from other weights: go on with "
-                "that one (git log -- src/toolshift/agents/adapters names its commit), or train all "
-                "of them anew in another folder (--work)"
+                "that one (git log -- src/toolshift/agents/adapters names its commit), or train "
+                "all of them anew in another folder (--work)"
             )
 
 
