@@ -50,7 +50,8 @@ from toolshift.train.record import alone_in
 from toolshift.train.reward import Weights
 from toolshift.train.scenes import Mix, draws
 
-PLAN = Path(__file__).parents[2] / "studies" / "decisive" / "plan.toml"
+STUDIES = Path(__file__).parents[2] / "studies"
+PLAN = STUDIES / "decisive" / "plan.toml"
 SMALL = """
 name = "decisive"
 question = "Does it run?"
@@ -805,6 +806,16 @@ def test_a_plan_may_start_from_an_adapter_that_ships(
     for stage in there:
         (stage.folder / "model" / "training.json").write_text(json.dumps(record))
     stage_module.check_start([*found, *there])
+
+
+@pytest.mark.model
+def test_an_adapter_that_was_measured_as_it_is_is_not_mixed_with_the_one_that_replaced_it() -> None:
+    """Such an arm has no training record; these runs were of the adapter before."""
+    study, scale = take_up(read_plan(STUDIES / "reads" / "tier4-look.toml"))
+    [shipped] = stage_module.stages(study, scale, 1, STUDIES / "stages", ("shipped",))
+    assert shipped.measured
+    with pytest.raises(UsageError, match=r"another smol:paft \(sha256 8259a241d7f8\)"):
+        stage_module.check_start([shipped])
 
 
 @pytest.mark.slow

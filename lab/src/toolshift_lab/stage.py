@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agents.catalog import contestants
+from toolshift.agents.catalog import contestants, hash_of_adapter
 from toolshift.agents.local import LocalAgent
 from toolshift.agents.local_kind import shipped_adapter
 from toolshift.api import report_of, run_spec
@@ -257,19 +257,31 @@ def check_lineage(stages: Sequence[Stage]) -> None:
 def check_start(stages: Sequence[Stage]) -> None:
     """Refuses to train on where the adapter that a study starts from is another one by now.
 
-    What is left would start from other weights than what was trained, and compare neither.
+    What is left would start from other weights than what is there, and compare neither. An arm that
+    is the adapter as it is has no training; the manifest of its run names it.
     """
     for stage in stages:
-        if not (began := _began_with(stage)):
-            continue
         adapter = SCALES[stage.scale].adapter
-        if began != weights_hash(shipped_adapter(adapter)):
+        if not adapter or stage.arm.init:
+            continue
+        as_it_is = stage.arm.method == "none"
+        began = _measured_with(stage) if as_it_is else _began_with(stage)
+        now = shipped_adapter(adapter)
+        if began and began != (hash_of_adapter(now) if as_it_is else weights_hash(now)):
             raise UsageError(
-                f"{stage.folder} was trained from another {adapter} (sha256 {began[:12]}) than the "
-                "one that ships now, so what is left would start from other weights: go on with "
-                "that one (git log -- src/toolshift/agents/adapters names its commit), or train "
-                "all of them anew in another folder (--work)"
+                f"{stage.folder} is of another {adapter} (sha256 {began[:12]}) than the one that "
+                "ships now, so what is left would start from other weights: go on with that one "
+                "(git log -- src/toolshift/agents/adapters names its commit), or make all stages "
+                "anew in another folder (--work)"
             )
+
+
+def _measured_with(stage: Stage) -> str:
+    """The hash of the adapter in the manifest of a measured stage; "" where there is none."""
+    if not stage.measured:
+        return ""
+    [agent] = RunFolder.read(stage.run).manifest.agents
+    return str(agent.get("adapter_sha256", ""))
 
 
 def _began_with(stage: Stage) -> str:

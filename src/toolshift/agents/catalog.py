@@ -281,7 +281,7 @@ def describe(contestant: Contestant) -> dict[str, Any]:
         said["judge"] = contestant.judge.settings
     adapter = getattr(agent, "adapter", None)
     if isinstance(adapter, str | Path):
-        said["adapter_sha256"] = _hash_folder(Path(adapter))
+        said["adapter_sha256"] = hash_of_adapter(Path(adapter))
     own = agent.function if isinstance(agent, CallableAgent) else type(agent)
     if not str(getattr(own, "__module__", "")).startswith("toolshift."):
         said["source_sha256"] = _hash_source(own)
@@ -294,7 +294,8 @@ def describe(contestant: Contestant) -> dict[str, Any]:
     return found
 
 
-def _hash_folder(folder: Path) -> str:
+def hash_of_adapter(folder: Path) -> str:
+    """The hash by which a manifest names an adapter: of its weights and its configuration."""
     digest = sha256()
     for path in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*config.json")):
         digest.update(path.name.encode() + path.read_bytes())

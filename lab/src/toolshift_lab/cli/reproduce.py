@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import click
 import msgspec
 
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.cli.options import AsJson, machine
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.core.command_line import command
@@ -19,7 +20,7 @@ from toolshift.core.files import write
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
-from toolshift.lm.bases import find_base_model
+from toolshift.lm.bases import find_base_model, weights_hash
 from toolshift.train.model import require_training
 from toolshift.train.settings import processes
 from toolshift_lab.arm import TRAINED_IN, Scale
@@ -208,7 +209,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     left = [each for each in todo if not each.measured]
     if left and not options.only_page:
         _check_launch(left, options)
-        check_start(everything)
+        _check_adapter(plan, everything)
         check_applies(plan, scenes_of(left[0], study), options.plan)
     _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
     for _ in _run_each(left, study, options) if not options.only_page else ():
@@ -227,6 +228,14 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
         print_json(found)
     else:
         say(f"{out / 'README.md'}, results.json and {ENDPOINTS}")
+
+
+def _check_adapter(plan: PlanFile, everything: list[Stage]) -> None:
+    """Says which adapter arms start from, for one of that name may be replaced."""
+    check_start(everything)
+    if plan.adapter:
+        sha = weights_hash(shipped_adapter(plan.adapter))
+        _say(f"arms start from {plan.adapter} as it ships now, sha256 {sha[:12]}")
 
 
 def _check_launch(left: list[Stage], options: ReproduceOptions) -> None:
