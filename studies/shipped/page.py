@@ -17,6 +17,8 @@ from toolshift.api import report_of
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
 
+RUNS = ("severities", "realistic", "forgotten")
+
 
 def told(rate: Any) -> str:
     """A share as percent with its interval."""
@@ -54,9 +56,10 @@ def differences(run: RunFolder) -> Iterator[list[str]]:
 
 def main(folder: Path) -> None:
     """Prints a table for each run that is there."""
-    for name in ("severities", "realistic", "forgotten"):
-        if not (folder / name).is_dir():
-            continue
+    there = [name for name in RUNS if (folder / name).is_dir()]
+    if not there:
+        sys.exit(f"{folder} has no run of {', '.join(RUNS)}: name the folder that run.sh wrote")
+    for name in there:
         run = RunFolder.read(folder / name)
         head, *rows = differences(run) if name == "forgotten" else shares(run, name)
         print(f"\n| {' | '.join(head)} |\n|---|{'---:|' * (len(head) - 1)}")
