@@ -100,7 +100,7 @@ def test_a_refusal_in_another_language_is_not_applicable(language):
 
 
 @pytest.mark.parametrize("language", [*LANGUAGES, *OTHERS])
-@pytest.mark.parametrize("shift", ["EFP", "SRP", "midway", "graph", "SBP", "formats"])
+@pytest.mark.parametrize("shift", ["EFP", "SRP", "options", "midway", "graph", "SBP", "formats"])
 def test_no_shift_speaks_english_where_tools_do_not(language, shift):
     described = {**TALK, **OTHERS}[language][1]
     for number in range(6):
@@ -116,7 +116,7 @@ def test_no_shift_speaks_english_where_tools_do_not(language, shift):
                 assert all(language_of([text], ENGLISH) != ENGLISH for text in filter(None, texts))
             results = [m["content"] for m in one["messages"] if m["role"] == "tool"]
             assert all(language_of([text]) != ENGLISH for text in results)
-        if language == ENGLISH and shift in ("EFP", "SRP"):
+        if language == ENGLISH and shift in ("EFP", "SRP", "options"):
             assert done.rows
 
 

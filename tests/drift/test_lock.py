@@ -80,6 +80,15 @@ def test_a_file_that_is_no_lock_is_refused(tmp_path: Path, change: Any, message:
         read_lock(path)
 
 
+def test_a_key_that_is_there_twice_hides_nothing(tmp_path: Path) -> None:
+    """The last is hashed, and who reviews the file may see the first."""
+    path = written(tmp_path, FIND, SAVE)
+    first = '"name": "find_page"'
+    path.write_text(path.read_text().replace(first, f'"name": "harmless", {first}', 1))
+    with pytest.raises(UsageError, match="is no lock: it has the key 'name' twice"):
+        read_lock(path)
+
+
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_lock(tmp_path / "none.json")

@@ -20,7 +20,7 @@ from toolshift.worlds.registry import find_world
 
 OURS = (
     "described_by_data", "retold_description", "other_tools", "surplus_parameter",
-    "padded_description", "varied_options", "idle_sentences",
+    "padded_description",
 )  # fmt: skip
 LAB = Path(__file__).parents[2] / "lab"
 REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"
@@ -80,18 +80,12 @@ def test_so_many_optional_parameters_are_added_to_needed_tools(severity: int) ->
         assert len(added) == (severity if tool.name in needed else 0)
 
 
-def test_training_meets_new_options_and_descriptions_each_time() -> None:
-    told, named = set(), set()
+def test_training_meets_new_descriptions_each_time() -> None:
+    told = set()
     for draw in range(20):
         stack = read_stack("retold_description:3+varied_options:2")
-        scene = compose(clean("train"), stack, str(draw))
-        told |= {tool.description for tool in scene.tools}
-        named |= {p.name for tool in scene.tools for p in tool.params if not p.required}
-        spare = {p.name for t in scene.tools for p in t.params if not p.required}
-        assert spare
-        assert not any(spare & set(step.arguments or ()) for step in scene.calls)
+        told |= {tool.description for tool in compose(clean("train"), stack, str(draw)).tools}
     assert len(told) > 150
-    assert len(named) > 100
 
 
 def test_no_suite_draws_them() -> None:
@@ -107,14 +101,3 @@ def test_other_processes_find_them_by_entry_points() -> None:
         for name in names:
             module, _, attribute = told[group][name].partition(":")
             assert hasattr(importlib.import_module(module), attribute)
-
-
-def test_idle_sentences_are_others_each_time_and_leave_what_is_said() -> None:
-    seen = set[str]()
-    before = {tool.origin: tool.description.removesuffix(".") for tool in clean("train").tools}
-    for seed in range(20):
-        scene = make_scene(find_world("poi-2"), "route", seed, pool="train")
-        for tool in compose(scene, read_stack("idle_sentences:2")).tools:
-            assert tool.description.startswith(before[tool.origin])
-            seen |= set(tool.description.removeprefix(before[tool.origin]).strip(". ").split(". "))
-    assert len(seen) > 100

@@ -23,9 +23,10 @@ from typing import Any
 import msgspec
 
 from toolshift.core.canonical import canonical_hash, same
+from toolshift.core.documents import read_json
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_given, save
-from toolshift.core.intake import Intake, NotRead, no_text
+from toolshift.core.intake import Intake, NotRead
 from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
 from toolshift.drift.changes import ToolChange, changes_between, worst_severity
@@ -222,11 +223,10 @@ def read_any_lock(path: Path) -> Lock | HashLock:
     """Reads a lock as `read_lock` does, and one that holds only hashes too."""
     try:
         raw = read_given(path).removeprefix(BOM_UTF8)
-        document = msgspec.json.decode(raw)
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise UsageError(f"{path} is no lock ({no_text(raw) or fault})") from None
+    # Of a key that is there twice the last is hashed, and a reader may see the first.
+    document = read_json(raw, f"{path} is no lock: it")
     foreign = read_foreign(document, path.name)
     if isinstance(foreign, HashLock):
         return foreign

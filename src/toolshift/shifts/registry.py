@@ -49,6 +49,8 @@ OURS = {
     "description_removal": "toolshift.shifts.action:description_removal",
     "distractor_tools": "toolshift.shifts.action:distractor_tools",
     "tool_subset": "toolshift.shifts.action:tool_subset",
+    "varied_options": "toolshift.shifts.options:varied_options",
+    "idle_sentences": "toolshift.shifts.options:idle_sentences",
     "crowded_list": "toolshift.shifts.crowded:crowded_list",
     "query_paraphrase": "toolshift.shifts.query:query_paraphrase",
     "query_typos": "toolshift.shifts.query:query_typos",

@@ -34,12 +34,19 @@ OURS: dict[str, tuple[str, ...]] = {
         "tool_name_noise:3+tool_subset:2",
         "parameter_rename:3+tool_subset:1",
     ),
+    "options": (
+        "varied_options",
+        "idle_sentences",
+        "varied_options+idle_sentences",
+        "varied_options+idle_sentences",
+    ),
     "diverse": ("placebo", "tool_subset", "placebo+tool_subset", "distractor_tools+placebo"),
 }
 """Perturbations by family. EFP (error feedback), SBP (symbols) and SRP (semantics of descriptions)
 are the three of the paper; `symbols` is SBP at full strength in lists of other order and length, so
 that no place in the list stands for a tool; `limits` pairs each unsolvable scene with a solvable
-one like it; `diverse` leaves names, results and solvability alone."""
+one like it; `options` are parameters that are to be left out, and idle sentences, which broke a
+model that was trained without it; `diverse` leaves names, results and solvability alone."""
 
 TRAINING_FAMILIES: Registry[tuple[str, ...]] = Registry(
     "family", {}, "toolshift.families", OURS, wrong=no_such(tuple, "tuple of shifts"), modules=True
@@ -56,4 +63,4 @@ HELD_OUT = (
 )
 """Mechanisms for evaluation: no family has them, and no tier stands for them in training."""
 
-PAFT = ("EFP", "SBP", "SRP", "limits")
+PAFT = ("EFP", "SBP", "SRP", "options", "limits")

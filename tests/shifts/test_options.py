@@ -1,0 +1,114 @@
+"""Optional parameters and idle sentences for training: new each time, and never needed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolshift.core.scene import Scene
+from toolshift.core.shift import TIERS
+from toolshift.data.augment import Recipe, augmented
+from toolshift.episode.draw import make_scene
+from toolshift.shifts.registry import compose, find_shift
+from toolshift.shifts.stacks import read_arms, read_stack
+from toolshift.shifts.training_families import PAFT, TRAINING_FAMILIES
+from toolshift.train.scenes import Mix, draws
+from toolshift.worlds.registry import find_world
+
+NAMES = ("varied_options", "idle_sentences")
+WORLDS = ("poi", "medical", "retail")
+
+
+def clean(number: int = 1, world: str = "poi") -> Scene:
+    return make_scene(find_world(world), next(iter(find_world(world).kinds)), number, pool="train")
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("severity", [1, 2, 3])
+def test_options_are_new_each_time_and_the_oracle_leaves_them_out(
+    world: str, severity: int
+) -> None:
+    seen = set()
+    for number in range(20):
+        scene = compose(clean(number, world), read_stack(f"varied_options:{severity}"))
+        needed = {step.name for step in scene.calls}
+        before = {tool.name: len(tool.params) for tool in clean(number, world).tools}
+        added = {t.name: t.params[before[t.name] :] for t in scene.tools}
+        assert any(added[name] for name in needed)
+        assert all(len(params) <= severity for params in added.values())
+        assert not any(param.required for params in added.values() for param in params)
+        spare = {(name, p.name) for name, params in added.items() for p in params}
+        assert not spare & {(s.name, key) for s in scene.calls for key in s.arguments or {}}
+        seen |= {name for _, name in spare}
+    assert len(seen) > 50 * severity
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3])
+def test_idle_sentences_are_others_each_time_and_leave_what_is_said(severity: int) -> None:
+    seen = set[str]()
+    for number in range(20):
+        before = {tool.name: tool.description.removesuffix(".") for tool in clean(number).tools}
+        for tool in compose(clean(number), read_stack(f"idle_sentences:{severity}")).tools:
+            assert tool.description.startswith(before[tool.name])
+            idle = tool.description.removeprefix(before[tool.name]).strip(". ")
+            told = idle.split(". ") if idle else []
+            assert len(told) <= severity
+            seen |= set(told)
+    assert len(seen) > 50 * severity
+
+
+def test_no_suite_draws_them() -> None:
+    for name in NAMES:
+        assert find_shift(name).tier == "none"
+        for chosen in ("all", *TIERS):
+            assert name not in {one.shift for arm in read_arms(chosen) for one in arm.shifts}
+
+
+def test_paft_meets_them_without_being_asked() -> None:
+    assert "options" in PAFT
+    drawn = {one.shift for scene in draws(Mix(alpha=1.0, size=200), 60) for one in scene.shifts}
+    assert set(NAMES) <= drawn
+
+
+def test_a_data_set_gets_options_that_no_call_takes() -> None:
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "get_rate",
+            "description": "Gets the rate of a currency.",
+            "parameters": {
+                "type": "object",
+                "properties": {"code": {"type": "string"}},
+                "required": ["code"],
+            },
+        },
+    }
+    call = {"name": "get_rate", "arguments": '{"code": "EUR"}'}
+    named = set()
+    for number in range(8):
+        row = {
+            "messages": [
+                {"role": "user", "content": f"What is the rate of the euro, for case {number}?"},
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": "a", "type": "function", "function": call}],
+                },
+                {"role": "tool", "tool_call_id": "a", "content": '{"rate": 1.1}'},
+                {"role": "assistant", "content": "It is 1.1."},
+            ],
+            "tools": [tool],
+        }
+        made = augmented(row, json.dumps(row).encode(), Recipe(1.0, ("varied_options:2",)))
+        for one in made.rows:
+            schema = one["tools"][0]["function"]["parameters"]
+            assert schema["required"] == ["code"]
+            assert one["messages"] == row["messages"]
+            named |= set(schema["properties"]) - {"code"}
+    assert len(named) > 1
+
+
+def test_the_family_is_of_these_alone() -> None:
+    parts = {part for entry in TRAINING_FAMILIES.find("options") for part in entry.split("+")}
+    assert parts == set(NAMES)
