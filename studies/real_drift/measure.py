@@ -305,7 +305,12 @@ def main() -> None:
     page = HERE / "README.md"
     before, rest = page.read_text().split(START)
     _, after = rest.split(END)
-    shown = table("Against what was read by eye", eye)
+    share = often["broken tools"] / often["old tools"]
+    shown = [
+        f"{often['pairs with a break']} of the {often['pairs']} releases break at least one tool, "
+        f"{often['broken tools']} of {often['old tools']} tools in all ({share:.0%}).",
+        *table("Against what was read by eye", eye),
+    ]
     shown += table("Broken tools, against calls that are tried", tries)
     shown += table("Splits", {"all releases, read backwards": back})
     page.write_text("\n".join([before + START, *shown, "", END + after]))
