@@ -20,7 +20,7 @@ from toolshift.worlds.registry import find_world
 
 OURS = (
     "described_by_data", "retold_description", "other_tools", "surplus_parameter",
-    "padded_description",
+    "padded_description", "other_tools_last", "lent_tools", "shuffled_list",
 )  # fmt: skip
 LAB = Path(__file__).parents[2] / "lab"
 REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"
@@ -61,6 +61,19 @@ def test_other_tools_stand_among_ours_in_another_order(severity: int, more: int)
     live, lent = scene.open(), next(tool for tool in scene.tools if not tool.origin)
     live.tools()
     assert live.call(lent.name, {param.name: "a" for param in lent.params}).ok
+
+
+def test_a_list_is_taken_apart_into_its_order_and_whose_tools_stand_in_it() -> None:
+    def shown(stack: str) -> list[str]:
+        return [tool.name for tool in compose(clean(), read_stack(stack)).tools]
+
+    ours, count = [tool.name for tool in clean().tools], len(clean().tools)
+    assert shown("shuffled_list:2") != ours
+    assert sorted(shown("shuffled_list:2")) == sorted(ours)
+    assert shown("other_tools_last:2")[:count] == ours
+    assert len(shown("other_tools_last:2")) == len(shown("other_tools:2"))
+    taught, asked = (set(shown(name)) - set(ours) for name in ("lent_tools:3", "other_tools:3"))
+    assert not taught & asked
 
 
 def test_schema_noise_is_its_two_parts() -> None:

@@ -20,6 +20,8 @@ from toolshift.worlds.registry import find_world
 
 LENDER = {"poi": "retail", "retail": "medical", "medical": "poi"}
 """For each world, the one whose tools stand beside its own in a padded list; for others `poi`."""
+LENDER_IN_TRAINING = {"poi": "medical", "retail": "poi", "medical": "retail"}
+"""The third world, for training."""
 BY_DATA = {
     "train": ("Given {takes}, answers with {gives}.", "and"),
     "dev": ("Turns {takes} into {gives}.", "plus"),
@@ -127,12 +129,58 @@ def _told(word: str, pool: str, rng: Random) -> str:
 )
 def other_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Shuffle the list amid tools of another domain: a third, two thirds or as many as ours."""
-    lender = find_world(LENDER.get(scene.task.world.partition("-")[0], "poi"))
+    return _among(scene, rng, severity, LENDER, shuffled=True)
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    order=2,
+    imitates="A client that adds another server, whose tools come after those of before",
+)
+def other_tools_last(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """List as many tools of another domain as `other_tools`, behind ours, which stay in order."""
+    return _among(scene, rng, severity, LENDER, shuffled=False)
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    order=2,
+    imitates="A gateway that lists the tools of several servers, in any order",
+)
+def lent_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """As `other_tools`, for training: the tools are of a third domain, which no test lends from."""
+    return _among(scene, rng, severity, LENDER_IN_TRAINING, shuffled=True)
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    order=2,
+    imitates="A server that lists its tools in another order with every start",
+)
+def shuffled_list(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """List the same tools in another order, at every severity."""
+    order = [tool.name for tool in scene.tools]
+    rng.shuffle(order)
+    return change(Surface(order=tuple(order)))
+
+
+def _among(
+    scene: Scene, rng: Random, severity: Severity, lenders: dict[str, str], *, shuffled: bool
+) -> Change:
+    """The tools of a scene beside some of the world that lends to its own."""
+    lender = find_world(lenders.get(scene.task.world.partition("-")[0], "poi"))
     count = min(len(lender.tools), max(1, round(len(scene.tools) * severity / 3)))
     free = free_names(scene)
     lent = [_foreign(tool, free(tool.name)) for tool in rng.sample(lender.tools, count)]
     order = [tool.name for tool in (*scene.tools, *lent)]
-    rng.shuffle(order)
+    if shuffled:
+        rng.shuffle(order)
     answers = {tool.name: Result(True, _answer(tool), tool.returns) for tool in lent}
     seed = rng.getrandbits(32)
     return change(Surface(extra=tuple(lent), answers=answers, order=tuple(order), seed=seed))
