@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -43,12 +44,13 @@ from toolshift_lab.plots import endpoints_by_arm
 from toolshift.agents.local_kind import shipped_adapter
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
-from toolshift.lm.bases import weights_hash
 from toolshift.measure.crossed import Crossed
 from toolshift.measure.statistics import Interval
-from toolshift.train.record import alone_in
+from toolshift.train.model import find_base
+from toolshift.train.record import Asked, alone_in
 from toolshift.train.reward import Weights
 from toolshift.train.scenes import Mix, draws
+from toolshift.train.settings import TrainSettings
 
 STUDIES = Path(__file__).parents[2] / "studies"
 PLAN = STUDIES / "decisive" / "plan.toml"
@@ -802,7 +804,11 @@ def test_a_plan_may_start_from_an_adapter_that_ships(
         stage_module.check_lineage(there)
     with pytest.raises(UsageError, match=r"another smol:paft \(sha256 abc\).*go on with that one"):
         stage_module.check_start(there)
-    record = {"base_sha256": "", "adapter_sha256": weights_hash(shipped)}
+    weights = (shipped / "adapter_model.safetensors").read_bytes()
+    recorded = hashlib.sha256(weights).hexdigest()
+    given = TrainSettings(adapter=str(shipped), layout="spaced-texts")
+    assert Asked.of(given, [], find_base(given)).adapter_sha256 == recorded, "as training does"
+    record = {"base_sha256": "", "adapter_sha256": recorded}
     for stage in there:
         (stage.folder / "model" / "training.json").write_text(json.dumps(record))
     stage_module.check_start([*found, *there])

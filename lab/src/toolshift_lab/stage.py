@@ -44,7 +44,7 @@ from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows
 from toolshift.train.fingerprint import fingerprint
 from toolshift.train.model import find_base
-from toolshift.train.record import alone_in
+from toolshift.train.record import adapter_hash, alone_in
 from toolshift.train.running import enough_memory
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import TrainSettings, with_model
@@ -267,7 +267,7 @@ def check_start(stages: Sequence[Stage]) -> None:
         as_it_is = stage.arm.method == "none"
         began = _measured_with(stage) if as_it_is else _began_with(stage)
         now = shipped_adapter(adapter)
-        if began and began != (hash_of_adapter(now) if as_it_is else weights_hash(now)):
+        if began and began != (hash_of_adapter(now) if as_it_is else adapter_hash(now)):
             raise UsageError(
                 f"{stage.folder} is of another {adapter} (sha256 {began[:12]}) than the one that "
                 "ships now, so what is left would start from other weights: go on with that one "

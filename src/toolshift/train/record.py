@@ -66,14 +66,13 @@ class Asked:
         digest = hashlib.sha256()
         for row in rows:
             digest.update(JSON.encode([row["messages"], row.get("tools") or []]))
-        start = Path(settings.adapter) / "adapter_model.safetensors"
         return cls(
             settings=_named(settings),
             data_sha256=digest.hexdigest(),
             rows=len(rows),
             base=_name(settings.model),
             base_sha256=base.sha256,
-            adapter_sha256=_sha256(start) if settings.adapter else "",
+            adapter_sha256=adapter_hash(Path(settings.adapter)) if settings.adapter else "",
             data=dict(data or {}),
             processes=processes(),
         )
@@ -94,6 +93,12 @@ class Asked:
 def _as_written(value: object) -> object:
     """A setting as JSON has it, which knows no tuples."""
     return list(value) if isinstance(value, tuple) else value
+
+
+def adapter_hash(folder: Path) -> str:
+    """The SHA-256 of an adapter's weights, by which a record names the adapter it started from."""
+    with (folder / "adapter_model.safetensors").open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def changed_since(
@@ -317,8 +322,3 @@ def _named(settings: TrainSettings) -> dict[str, Any]:
 
 def _name(model: str) -> str:
     return Path(model).resolve().name if Path(model).exists() else model
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

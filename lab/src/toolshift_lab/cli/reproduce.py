@@ -20,8 +20,9 @@ from toolshift.core.files import write
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
-from toolshift.lm.bases import find_base_model, weights_hash
+from toolshift.lm.bases import find_base_model
 from toolshift.train.model import require_training
+from toolshift.train.record import adapter_hash
 from toolshift.train.settings import processes
 from toolshift_lab.arm import TRAINED_IN, Scale
 from toolshift_lab.endpoints import PICTURE, Endpoints, as_markdown, endpoints_of
@@ -234,7 +235,7 @@ def _check_adapter(plan: PlanFile, everything: list[Stage]) -> None:
     """Says which adapter arms start from, for one of that name may be replaced."""
     check_start(everything)
     if plan.adapter:
-        sha = weights_hash(shipped_adapter(plan.adapter))
+        sha = adapter_hash(shipped_adapter(plan.adapter))
         _say(f"arms start from {plan.adapter} as it ships now, sha256 {sha[:12]}")
 
 
