@@ -17,7 +17,10 @@ from toolshift.api import report_of
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
 
-RUNS = ("severities", "realistic", "forgotten")
+RUNS = ("severities", "realistic", "forgotten", "apart")
+OPAQUE, TEXT = "identity_erasure:3", "described_by_data:3"
+LISTS = ("", "shuffled_list:2", "other_tools_last:2", "other_tools:2")
+"""The lists of apart.sh: as trained, in another order, tools of another domain behind, and both."""
 
 
 def told(rate: Any) -> str:
@@ -54,6 +57,38 @@ def differences(run: RunFolder) -> Iterator[list[str]]:
         yield [shift, *passed, told(paired_drop(after, before)), str(len(before))]
 
 
+def apart(run: RunFolder) -> Iterator[list[str]]:
+    """What each list costs the one agent, with the descriptions it knows and with new ones."""
+    scores: dict[frozenset[str], dict[str, list[float]]] = defaultdict(dict)
+    for record in run.records():
+        cell = run.cell(record)
+        parts = frozenset(filter(None, (cell.stack or "").split("+")))
+        scores[parts].setdefault(cell.task, []).append(float(record.grade.passed))
+    head = (
+        "list",
+        "descriptions",
+        "passed",
+        "lost by the list",
+        "lost by the descriptions",
+        "tasks",
+    )
+    yield list(head)
+    for text in ("", TEXT):
+        for order in LISTS:
+            here, known_list, known_text = (
+                scores[frozenset(filter(None, parts))]
+                for parts in ((OPAQUE, text, order), (OPAQUE, text), (OPAQUE, order))
+            )
+            yield [
+                order or "as trained",
+                "new" if text else "as trained",
+                f"{sum(map(sum, here.values())):.0f}",
+                told(paired_drop(known_list, here)) if order else "",
+                told(paired_drop(known_text, here)) if text else "",
+                str(len(here)),
+            ]
+
+
 def main(folder: Path) -> None:
     """Prints a table for each run that is there."""
     there = [name for name in RUNS if (folder / name).is_dir()]
@@ -61,7 +96,8 @@ def main(folder: Path) -> None:
         sys.exit(f"{folder} has no run of {', '.join(RUNS)}: name the folder that run.sh wrote")
     for name in there:
         run = RunFolder.read(folder / name)
-        head, *rows = differences(run) if name == "forgotten" else shares(run, name)
+        of = {"forgotten": differences, "apart": apart}.get(name)
+        head, *rows = of(run) if of else shares(run, name)
         print(f"\n| {' | '.join(head)} |\n|---|{'---:|' * (len(head) - 1)}")
         for row in rows:
             print(f"| {' | '.join(row)} |")
