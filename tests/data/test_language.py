@@ -120,6 +120,17 @@ def test_no_shift_speaks_english_where_tools_do_not(language, shift):
             assert done.rows
 
 
+@pytest.mark.parametrize("shift", ["description_paraphrase", "idle_sentences", "schema_noise"])
+@pytest.mark.parametrize(
+    "described", ["获取一种货币的汇率。", "Liefert den Kurs einer Währung und ist nicht für Gold."]
+)
+def test_a_few_english_words_around_another_language_are_english(described, shift):
+    for number in range(8):
+        done = made(row(TALK["en"][0], described, number), shift)
+        assert not done.rows
+        assert "it would speak English" in done.reasons[shift]
+
+
 @pytest.mark.parametrize(
     "text",
     ["Gets a rate.", "Answers.", "", "get_rate", "Items per page.", "ID", "Rate in USD", "20 °C"],

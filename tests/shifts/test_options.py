@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -71,42 +72,52 @@ def test_paft_meets_them_without_being_asked() -> None:
     assert set(NAMES) <= drawn
 
 
-def test_a_data_set_gets_options_that_no_call_takes() -> None:
-    tool = {
-        "type": "function",
-        "function": {
-            "name": "get_rate",
-            "description": "Gets the rate of a currency.",
-            "parameters": {
-                "type": "object",
-                "properties": {"code": {"type": "string"}},
-                "required": ["code"],
-            },
-        },
+def row(number: int, description: str = "Gets the rate of a currency.") -> dict[str, Any]:
+    """A conversation with one tool."""
+    parameters = {
+        "type": "object",
+        "properties": {"code": {"type": "string"}},
+        "required": ["code"],
     }
+    function = {"name": "get_rate", "description": description, "parameters": parameters}
     call = {"name": "get_rate", "arguments": '{"code": "EUR"}'}
+    calls = [{"id": "a", "type": "function", "function": call}]
+    return {
+        "messages": [
+            {"role": "user", "content": f"What is the rate of the euro, for case {number}?"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "a", "content": '{"rate": 1.1}'},
+            {"role": "assistant", "content": "It is 1.1."},
+        ],
+        "tools": [{"type": "function", "function": function}],
+    }
+
+
+def shifted(given: dict[str, Any], shift: str) -> Any:
+    """What becomes of a row."""
+    return augmented(given, json.dumps(given).encode(), Recipe(1.0, (shift,)))
+
+
+def test_a_data_set_gets_options_that_no_call_takes() -> None:
     named = set()
     for number in range(8):
-        row = {
-            "messages": [
-                {"role": "user", "content": f"What is the rate of the euro, for case {number}?"},
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"id": "a", "type": "function", "function": call}],
-                },
-                {"role": "tool", "tool_call_id": "a", "content": '{"rate": 1.1}'},
-                {"role": "assistant", "content": "It is 1.1."},
-            ],
-            "tools": [tool],
-        }
-        made = augmented(row, json.dumps(row).encode(), Recipe(1.0, ("varied_options:2",)))
-        for one in made.rows:
+        given = row(number)
+        for one in shifted(given, "varied_options:2").rows:
             schema = one["tools"][0]["function"]["parameters"]
             assert schema["required"] == ["code"]
-            assert one["messages"] == row["messages"]
+            assert one["messages"] == given["messages"]
             named |= set(schema["properties"]) - {"code"}
     assert len(named) > 1
+
+
+@pytest.mark.parametrize("description", ["Gets a rate", "Gets a rate.", "Gets a rate!"])
+def test_one_tool_of_any_ending_gets_a_sentence_each_time(description: str) -> None:
+    for number in range(12):
+        [one] = shifted(row(number, description), "idle_sentences:1").rows
+        text = one["tools"][0]["function"]["description"]
+        end = description if description[-1] in ".!" else f"{description}."
+        assert text.startswith(f"{end} ")
+        assert len(text) > len(end) + 5
 
 
 def test_the_family_is_of_these_alone() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from toolshift.core.shift import NotApplicable
@@ -34,14 +35,48 @@ def check_language(before: Conversation, parts: Sequence[Conversation]) -> None:
     if language == ENGLISH:
         return
     known = {*_described(functions), *_results(before)}
+    said = _words(known)
     for part in parts:
-        described = set(_described(tool.function for tool in part.tools)) - known
-        results = set(_results(part)) - known
+        shown = [tool.function for tool in part.tools]
+        names = said | _words(_names(shown))
+        described = _added(set(_described(shown)) - known, names)
+        results = _added(set(_results(part)) - known, names)
         if any(language_of([text], ENGLISH) == ENGLISH for text in described) or any(
             language_of([text]) == ENGLISH for text in results
         ):
             spoken = LANGUAGES.get(language, "another language than English")
             raise NotApplicable(f"the tools are described in {spoken}, and it would speak English")
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    return {word.lower() for text in texts for word in _WORD.findall(text)}
+
+
+def _added(texts: Iterable[str], known: Set[str]) -> list[str]:
+    """The words of each text that were not there, if any: few of them amid many are not lost."""
+    left = ([w for w in _WORD.findall(text) if w.lower() not in known] for text in texts)
+    return [" ".join(words) for words in left if words]
+
+
+def _names(functions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The names of tools and of their parameters, which texts may have in any language."""
+    for function in functions:
+        yield str(function.get("name", ""))
+        yield from _keys(function.get(PARAMETERS))
+
+
+def _keys(node: Any) -> Iterator[str]:
+    if isinstance(node, list):
+        for one in node:
+            yield from _keys(one)
+    elif isinstance(node, Mapping):
+        properties = node.get("properties")
+        yield from map(str, properties) if isinstance(properties, Mapping) else ()
+        for value in node.values():
+            yield from _keys(value)
 
 
 def _described(functions: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ needs, 3 every tool that is shown. What is said of a tool stays true throughout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -370,9 +370,14 @@ def described(tools: list[Tool]) -> dict[str, str]:
 
 def padded(tool: Tool, pool: str, sentences: int, rng: Random) -> str:
     """A tool's description, and after it sentences that are beside the point."""
-    text = tool.description.removesuffix(".")
-    surplus = rng.sample(wording.TABLES["boilerplate"][pool], sentences)
-    return " ".join([f"{text}.", *surplus] if text else surplus)
+    return followed(tool.description, rng.sample(wording.TABLES["boilerplate"][pool], sentences))
+
+
+def followed(text: str, sentences: Sequence[str]) -> str:
+    """A text with a stop at its end, and sentences after it."""
+    if text and not text.endswith((".", "!", "?", "…", ":", "。", "！", "？")):
+        text = f"{text}."
+    return " ".join(filter(None, (text, *sentences)))
 
 
 def is_ranked(tool: Tool, scene: Scene) -> bool:

@@ -14,7 +14,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, Severity, shift
 from toolshift.core.tool import Param, Tool
 from toolshift.shifts import wording
-from toolshift.shifts.action import change, described, names_of, reach
+from toolshift.shifts.action import change, described, followed, names_of, reach
 from toolshift.shifts.surface import Surface
 
 OPTION_SAYS = (
@@ -82,13 +82,11 @@ def _option(rng: Random) -> Param:
 def idle_sentences(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Put up to one, two or three idle sentences behind every description, new ones each time."""
     hit = reach(scene, rng, 3, lambda tool: bool(tool.description))
-    said = {tool.name: _padded(tool, rng.randint(0, severity), rng) for tool in hit}
+    idle = {tool.name: [_idle(rng) for _ in range(rng.randint(0, severity))] for tool in hit}
+    if not any(idle.values()):
+        idle[hit[0].name] = [_idle(rng)]
+    said = {tool.name: followed(tool.description, idle[tool.name]) for tool in hit}
     return change(Surface(descriptions=said, was=described(hit)))
-
-
-def _padded(tool: Tool, sentences: int, rng: Random) -> str:
-    idle = (_idle(rng) for _ in range(sentences))
-    return " ".join((f"{tool.description.removesuffix('.')}.", *idle))
 
 
 def _idle(rng: Random) -> str:
