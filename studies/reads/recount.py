@@ -1,0 +1,118 @@
+"""Counts what the pages `reads` and `shipped` say beyond their plans, from the raw episodes.
+
+python studies/reads/recount.py
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from toolshift_lab.planned import measured_in, read_plan, take_up
+from toolshift_lab.stage import stages
+
+from toolshift.measure.crossed import Crossed, crossed_difference, crossed_mean
+from toolshift.measure.statistics import paired_drop
+from toolshift.runs.run_folder import RunFolder
+
+HERE = Path(__file__).parent
+STUDIES = HERE.parent
+Scores = Mapping[str, Mapping[str, float]]
+"""By shifts and task, whether an episode passed."""
+
+OPAQUE, TEXT, OTHERS = "identity_erasure:3", "described_by_data:3", "other_tools:2"
+
+
+def key(*shifts: str) -> str:
+    """Shifts as one word, whatever their order."""
+    return "+".join(sorted("+".join(shifts).split("+")))
+
+
+def scores(run: RunFolder, refused: bool = False) -> Scores:
+    """What passed, or was refused."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for record in run.records():
+        cell = run.cell(record)
+        value = record.grade.refused if refused else record.grade.passed
+        found[key(cell.stack or "clean")][cell.task] = float(value)
+    return found
+
+
+def runs(plan: str, arm: str) -> list[RunFolder]:
+    """The runs of an arm, by seed."""
+    read = read_plan(HERE / f"{plan}.toml")
+    study, scale = take_up(read)
+    scale = measured_in(scale, read.measured_in)
+    made = stages(study, scale, study.seeds, STUDIES / "stages", (arm,), read.pool)
+    return [RunFolder.read(stage.run) for stage in made if stage.measured]
+
+
+def table(seeds: Sequence[Scores], shifts: str, tasks: Sequence[str]) -> list[list[float]]:
+    """Scores, seeds by tasks."""
+    return [[seed[shifts][task] for task in tasks] for seed in seeds]
+
+
+def told(one: Crossed) -> str:
+    """Percent or points, with the interval."""
+    at = one.interval
+    return f"{100 * at.estimate:.0f} [{100 * at.low:.0f}, {100 * at.high:.0f}]"
+
+
+def cells(seeds: Sequence[Scores]) -> None:
+    """Every cell of a plan that all tasks meet: percent, interval, seeds."""
+    most = max(map(len, seeds[0].values()))
+    for shifts, by_task in seeds[0].items():
+        if len(by_task) == most:
+            rows = table(seeds, shifts, list(by_task))
+            each = ", ".join(f"{100 * sum(row) / len(row):.0f}" for row in rows)
+            at = crossed_mean(rows).interval  # a share is no less than 0
+            low, high = max(0, 100 * at.low), 100 * at.high
+            print(f"  {shifts}: {100 * at.estimate:.0f} [{low:.0f}, {high:.0f}] ({each})")
+
+
+def lost(seeds: Sequence[Scores], what: str, before: str, after: str) -> None:
+    """What is lost from one cell to another, paired by task."""
+    tasks = list(seeds[0][before])
+    pairs = zip(table(seeds, before, tasks), table(seeds, after, tasks), strict=True)
+    drops = [[b - a for b, a in zip(one, two, strict=True)] for one, two in pairs]
+    print(f"  {what}: {told(crossed_mean(drops))}")
+
+
+def main() -> None:
+    """Prints all of it."""
+    read = runs("plan", "paft-read")
+    seeds = [scores(run) for run in read]
+    hardest = key(OPAQUE, TEXT, OTHERS)
+    print("paft-read, percent passed (seeds)")
+    cells(seeds)
+    print("paft-read, points lost")
+    lost(seeds, "to descriptions alone, opaque names", key(OPAQUE), key(OPAQUE, TEXT))
+    lost(seeds, "to the list beside them", key(OPAQUE, TEXT), hardest)
+    lost(seeds, "to the list alone, opaque names", key(OPAQUE), key(OPAQUE, OTHERS))
+    lost(seeds, "to options with padding", "clean", "schema_noise:2")
+    refusals = [scores(run, refused=True) for run in read]
+    noise = [value for seed in refusals for value in seed["schema_noise:2"].values()]
+    print(f"  refused under options with padding: {sum(noise):.0f} of {len(noise)}")
+    first = refusals[0]["transient_error:2"].values()
+    print(f"  refused where calls fail at first, seed 0: {sum(first):.0f} of {len(first)}")
+    away = {"fatal_error:2", "no_such_entity:2"}
+    away |= {f"{name.removesuffix(':2')}_lookalike:2" for name in away}
+    rest = [v for seed in refusals for k, by in seed.items() if k not in away for v in by.values()]
+    print(f"  refused of other solvable scenes: {100 * sum(rest) / len(rest):.0f} percent")
+    mended = [scores(run) for run in runs("mend", "mended")]
+    shared = [task for task in mended[0][hardest] if task in seeds[0][hardest]]
+    pair = (table(mended, hardest, shared), table(seeds, hardest, shared))
+    more = told(crossed_difference(*pair))
+    print(f"paft-read less mended, hardest cell, {len(shared)} tasks: {more}")
+    apart = scores(RunFolder.read(STUDIES / "shipped" / "apart"))
+    base, behind = apart[key(OPAQUE)], apart[key(OPAQUE, TEXT, "other_tools_last:2")]
+    drop = paired_drop({t: [v] for t, v in base.items()}, {t: [v] for t, v in behind.items()})
+    print(f"apart, descriptions and tools behind together: {100 * drop.estimate:.0f} "
+          f"[{100 * drop.low:.0f}, {100 * drop.high:.0f}]")  # fmt: skip
+    for shifts in (key(OTHERS), key(TEXT), key(TEXT, OTHERS)):
+        print(f"apart, true names, {shifts}: {sum(apart[shifts].values()):.0f} of 24")
+
+
+if __name__ == "__main__":
+    main()
