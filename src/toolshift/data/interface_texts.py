@@ -40,15 +40,18 @@ def check_language(before: Conversation, parts: Sequence[Conversation]) -> None:
         shown = [tool.function for tool in part.tools]
         names = said | _words(_names(shown))
         described = _added(set(_described(shown)) - known, names)
-        results = _added(set(_results(part)) - known, names)
-        if any(language_of([text], ENGLISH) == ENGLISH for text in described) or any(
-            language_of([text]) == ENGLISH for text in results
+        sentences = _PROSE.findall("\n".join(set(_results(part)) - known))
+        if any(
+            language_of([text], ENGLISH) == ENGLISH
+            for text in (*described, *_added(sentences, names))
         ):
             spoken = LANGUAGES.get(language, "another language than English")
             raise NotApplicable(f"the tools are described in {spoken}, and it would speak English")
 
 
 _WORD = re.compile(r"[^\W\d_]+")
+_PROSE = re.compile(r"[^\W\d_]+(?:[ ][^\W\d_]+)+")
+"""Words of a result that stand in a row, as keys and values of data do not."""
 
 
 def _words(texts: Iterable[str]) -> set[str]:
