@@ -21,6 +21,7 @@ from toolshift.worlds.registry import find_world
 OURS = (
     "described_by_data", "retold_description", "other_tools", "surplus_parameter",
     "padded_description", "other_tools_last", "lent_tools", "shuffled_list",
+    "opaque_parameters", "retold_parameters",
 )  # fmt: skip
 LAB = Path(__file__).parents[2] / "lab"
 REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"
@@ -74,6 +75,33 @@ def test_a_list_is_taken_apart_into_its_order_and_whose_tools_stand_in_it() -> N
     assert len(shown("other_tools_last:2")) == len(shown("other_tools:2"))
     taught, asked = (set(shown(name)) - set(ours) for name in ("lent_tools:3", "other_tools:3"))
     assert not taught & asked
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("world", ["poi", "poi-2", "medical", "retail"])
+def test_parameters_keep_neither_name_nor_text(pool: str, world: str) -> None:
+    def known(scene: Scene) -> tuple[set[str], set[str]]:
+        params = [param for tool in scene.tools for param in tool.params]
+        return {p.name for p in params}, {str(p.schema["description"]) for p in params}
+
+    for kind in find_world(world).kinds:
+        before = clean(pool, kind, world)
+        scene = compose(before, read_stack("opaque_parameters:3+retold_parameters:3"))
+        for old, new in zip(known(before), known(scene), strict=True):
+            assert not old & new
+        assert len(known(scene)[0]) == len(known(before)[0])
+        same = compose(before, read_stack("retold_parameters:3"))
+        assert known(same)[0] == known(before)[0]
+
+
+def test_a_description_by_data_tells_of_parameters_as_they_are_told_now() -> None:
+    stack = read_stack("retold_parameters:3+described_by_data:3")
+    for old, new in zip(clean().tools, compose(clean(), stack).tools, strict=True):
+        text = new.description.lower()
+        for was, now in zip(old.params, new.params, strict=True):
+            was_said, now_said = (str(p.schema["description"])[:-1].lower() for p in (was, now))
+            assert now_said in text
+            assert was_said not in text
 
 
 def test_schema_noise_is_its_two_parts() -> None:

@@ -28,6 +28,19 @@ BY_DATA = {
     "test": ("{gives}: that is what comes back for {takes}.", "as well as"),
 }
 """How a description is written from what a tool takes and gives, and what joins two things."""
+OTHERWISE = {
+    "city": "town to look in",
+    "category": "which sort of sight",
+    "place_name": "what the sight is called",
+    "place_id": "code of the sight",
+    "day": "which weekday",
+    "origin": "point of departure",
+    "slot_id": "code of the appointment",
+    "visit_id": "code of the tour",
+    "party_size": "how many come along",
+    "budget_total": "sum in EUR",
+}
+"""What values of the world `poi` are called by `retold_parameters`, without a word of before."""
 
 
 @shift(
@@ -68,6 +81,45 @@ def _listed(parts: list[str], joint: str) -> str:
     """Things in a sentence."""
     *rest, last = parts or ["nothing"]
     return f"{', '.join(rest)} {joint} {last}" if rest else last
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    order=2,
+    imitates="A server whose code is minified, so that parameters are called by nothing that tells",
+)
+def opaque_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give parameters names that say nothing; one that several tools take has one name in all."""
+    hit = reach(scene, rng, severity, lambda tool: bool(tool.params))
+    names: dict[str, str] = {}
+    for param in (param for tool in hit for param in tool.params):
+        while (new := wording.opaque(scene.task.pool, rng)) in names.values():
+            pass
+        names.setdefault(param.name, new)
+    return change(Surface(params={t.name: {p.name: names[p.name] for p in t.params} for t in hit}))
+
+
+@shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    order=2,  # below the surface, so that `described_by_data` tells of these texts
+    imitates="A server whose documentation is generated anew from its schemas",
+)
+def retold_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Describe parameters in other words than before: for measuring, since no pool has its own."""
+    hit = reach(scene, rng, severity, lambda tool: bool(tool.params))
+    pool, facts = scene.task.pool, scene.world.facts
+
+    def tell(param: Param) -> str:
+        label = facts[param.fact].label if param.fact in facts else param.name.replace("_", " ")
+        other = OTHERWISE.get(param.fact) or wording.reword_text(label, pool)
+        return f"{other[:1].upper()}{other[1:]}."
+
+    said = {tool.name: {param.name: tell(param) for param in tool.params} for tool in hit}
+    return change(Surface(param_descriptions=said))
 
 
 @shift(
