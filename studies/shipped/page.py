@@ -17,10 +17,12 @@ from toolshift.api import report_of
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
 
-RUNS = ("severities", "realistic", "forgotten", "apart")
+RUNS = ("severities", "realistic", "forgotten", "apart", "parameters")
 OPAQUE, TEXT = "identity_erasure:3", "described_by_data:3"
 LISTS = ("", "shuffled_list:2", "other_tools_last:2", "other_tools:2")
 """The lists of apart.sh: as trained, in another order, tools of another domain behind, and both."""
+PARAMETERS = {"opaque_parameters:3": "other names", "retold_parameters:3": "other texts"}
+"""The changes of parameters.sh, and how its table calls them."""
 
 
 def told(rate: Any) -> str:
@@ -57,13 +59,19 @@ def differences(run: RunFolder) -> Iterator[list[str]]:
         yield [shift, *passed, told(paired_drop(after, before)), str(len(before))]
 
 
-def apart(run: RunFolder) -> Iterator[list[str]]:
-    """What each list costs the one agent, with the descriptions it knows and with new ones."""
+def scores_by_parts(run: RunFolder) -> dict[frozenset[str], dict[str, list[float]]]:
+    """The scores of each task, by the shifts that are composed."""
     scores: dict[frozenset[str], dict[str, list[float]]] = defaultdict(dict)
     for record in run.records():
         cell = run.cell(record)
         parts = frozenset(filter(None, (cell.stack or "").split("+")))
         scores[parts].setdefault(cell.task, []).append(float(record.grade.passed))
+    return scores
+
+
+def apart(run: RunFolder) -> Iterator[list[str]]:
+    """What each list costs the one agent, with the descriptions it knows and with new ones."""
+    scores = scores_by_parts(run)
     head = (
         "list",
         "descriptions",
@@ -89,6 +97,22 @@ def apart(run: RunFolder) -> Iterator[list[str]]:
             ]
 
 
+def parameters(run: RunFolder) -> Iterator[list[str]]:
+    """What other names and texts of parameters cost the one agent, by what else is new."""
+    scores = scores_by_parts(run)
+    yield ["tools", "parameters", "passed", "lost by the parameters", "tasks"]
+    for parts, here in scores.items():
+        same = scores.get(parts - PARAMETERS.keys())
+        changed = [name for part, name in PARAMETERS.items() if part in parts]
+        yield [
+            " + ".join(f"`{part}`" for part in sorted(parts - PARAMETERS.keys())) or "as trained",
+            " and ".join(changed) or "as trained",
+            f"{sum(map(sum, here.values())):.0f}",
+            told(paired_drop(same, here)) if changed and same else "",
+            str(len(here)),
+        ]
+
+
 def main(folder: Path) -> None:
     """Prints a table for each run that is there."""
     there = [name for name in RUNS if (folder / name).is_dir()]
@@ -96,7 +120,7 @@ def main(folder: Path) -> None:
         sys.exit(f"{folder} has no run of {', '.join(RUNS)}: name the folder that run.sh wrote")
     for name in there:
         run = RunFolder.read(folder / name)
-        of = {"forgotten": differences, "apart": apart}.get(name)
+        of = {"forgotten": differences, "apart": apart, "parameters": parameters}.get(name)
         head, *rows = of(run) if of else shares(run, name)
         print(f"\n| {' | '.join(head)} |\n|---|{'---:|' * (len(head) - 1)}")
         for row in rows:

@@ -26,13 +26,16 @@ from toolshift.data.files import (
     augment_file,
     intake_of,
     place_word,
-    previews,
     sameness,
     written_for,
 )
+from toolshift.data.preview import previews
 from toolshift.data.trainers import TRAINERS
 
 MAX_SHOWN = 12
+MAX_PREVIEWS = 10
+COLOURS = {"-": "red", "+": "green", "@": "cyan"}
+"""Of the lines of a diff, by what they begin with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,7 @@ class AugmentOptions:
     """What `toolshift augment` is asked for.
 
     Attributes:
-        preview: print changed conversations side by side, and write nothing.
+        preview: print what would change in some conversations, and write nothing.
         format: of the rows; "" where each is recognised.
     """
 
@@ -76,7 +79,9 @@ class AugmentOptions:
     strict: Annotated[bool, option(help="Stop at the first row that cannot be read.")] = False
     workers: DataWorkers = 1
     executor: Where = "process"
-    preview: Annotated[bool, option(help="Print ten before and after; write nothing.")] = False
+    preview: Annotated[bool, option(help="Print what would change in ten rows; write nothing.")] = (
+        False
+    )
     as_json: AsJson = False
 
     def recipe(self) -> Recipe:
@@ -107,7 +112,8 @@ def augment(options: AugmentOptions) -> None:
     """
     recipe = options.recipe()
     if options.preview:
-        _preview(Job(options.source, options.source.with_name("preview.jsonl"), recipe))
+        job = Job(options.source, options.source.with_name("preview.jsonl"), recipe)
+        _preview(job, options.as_json)
         return
     if options.out is None:
         raise UsageError("name the file to write with --out, or look at some with --preview")
@@ -169,10 +175,16 @@ def _say_left(job: Job, tally: Tally) -> None:
             say(f"  ... and {len(reasons) - MAX_SHOWN:,} more; the card has them", err=True)
 
 
-def _preview(job: Job) -> None:
-    """Prints some conversations before and after, side by side."""
+def _preview(job: Job, as_json: bool) -> None:
+    """Prints what would change in some conversations, as a diff; as JSON both rows whole."""
     tally = Tally()
-    for line, name, before, after in islice(previews(job, tally), 10):
-        print_table(f"line {line}: {name}", ("before", "after"), [(before, after)], whole=0)
+    shown = islice(previews(job, tally), MAX_PREVIEWS)
+    if as_json:
+        print_json(list(shown))
+        return
+    for one in shown:
+        say(f"{place_word(job.source)} {one.line}: {one.shifts}", bold=True)
+        for line in one.diff():
+            say(line, fg=COLOURS.get(line[0]))
         say()
     _say_left(job, tally)

@@ -44,9 +44,9 @@ def save_svg(console: Console, file: Path) -> None:
         console.save_svg(str(file), title="toolshift report")
 
 
-def say(text: str = "", err: bool = False) -> None:
-    """Prints a line; hidden characters in it are named."""
-    click.echo(visible(text), err=err)
+def say(text: str = "", err: bool = False, fg: str | None = None, bold: bool = False) -> None:
+    """Prints a line, on a terminal in a colour or bold; hidden characters in it are named."""
+    click.secho(visible(text), err=err, fg=fg, bold=bold)
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:

@@ -539,26 +539,12 @@ def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
             yield RowMade(number, {}, fault=str(wrong))
 
 
-def previews(job: Job, tally: Tally) -> Iterator[tuple[int, str, str, str]]:
-    """Changed rows, each of them tried."""
-    recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
-    for row_made in each_made(job.source, recipe):
-        if row_made.fault:
-            _gather(tally, _Done(1, [], [], [(row_made.line, row_made.fault)], 0))
-            continue
-        _gather(tally, _Done(1, [], [row_made.made], [], 0))
-        if row_made.made.shifts:
-            after = _lines_of(row_made.made.rows[0])
-            yield row_made.line, row_made.made.shifts, _lines_of(row_made.row), after
-    if not tally.rows:
-        why = none_left(job.source, tally.faults, "could be read")
-        raise NotRead(why, intake_of(job.source, tally))
-    if nothing := nothing_shifted(job.source, recipe, tally):
-        raise NotRead(f"{job.source}: {nothing}", intake_of(job.source, tally))
-
-
-def _lines_of(row: Row) -> str:
-    return msgspec.json.format(JSON.encode(row), indent=1).decode()
+def gather_row(tally: Tally, row: RowMade) -> None:
+    """Adds what became of one row."""
+    if row.fault:
+        _gather(tally, _Done(1, [], [], [(row.line, row.fault)], 0))
+    else:
+        _gather(tally, _Done(1, [], [row.made], [], 0))
 
 
 def line_of(path: Path, number: int) -> bytes:

@@ -1,0 +1,91 @@
+"""What augmenting would do to some rows, before it is done: the row, and the lines that change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import Any
+
+import msgspec
+
+from toolshift.core.intake import NotRead
+from toolshift.core.tool import JSON
+from toolshift.data.conversation import Row
+from toolshift.data.files import (
+    Job,
+    Tally,
+    each_made,
+    gather_row,
+    intake_of,
+    none_left,
+    nothing_shifted,
+)
+
+AROUND = 1
+"""Lines that stay, around each change."""
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """A row that would be shifted.
+
+    Attributes:
+        line: of the file, counted from 1.
+        shifts: that would be applied.
+        before: the row as it was read.
+        after: as it would be written.
+    """
+
+    line: int
+    shifts: str
+    before: Row
+    after: Row
+
+    def diff(self) -> Iterator[str]:
+        """The lines that change, as in a unified diff; "@@" alone stands between parts."""
+        lines = unified_diff(_lines(self.before), _lines(self.after), n=AROUND, lineterm="")
+        for line in lines:
+            if line not in ("--- ", "+++ "):
+                yield "@@" if line.startswith("@@") else line
+
+
+def _lines(row: Row) -> list[str]:
+    """A row as JSON in lines: JSON that stands in a text is opened, a text of many lines is cut."""
+    return msgspec.json.format(JSON.encode(_opened(row)), indent=1).decode().splitlines()
+
+
+def _opened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _opened(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_opened(one) for one in value]
+    if not isinstance(value, str):
+        return value
+    if value.lstrip()[:1] in ("{", "["):
+        try:
+            return _opened(msgspec.json.decode(value))
+        except msgspec.DecodeError:
+            pass  # a text that begins so
+    return value.split("\n") if "\n" in value else value
+
+
+def previews(job: Job, tally: Tally) -> Iterator[Preview]:
+    """The rows of a file that would be shifted, each of them tried whatever the share is.
+
+    Args:
+        job: what would be done; its output is not written.
+        tally: gathers what became of the rows.
+
+    Raises:
+        NotRead: where no row can be read or shifted.
+    """
+    recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
+    for row_made in each_made(job.source, recipe):
+        gather_row(tally, row_made)
+        if row_made.made.shifts:
+            made = row_made.made
+            yield Preview(row_made.line, made.shifts, row_made.row, made.rows[0])
+    if not tally.rows:
+        why = none_left(job.source, tally.faults, "could be read")
+        raise NotRead(why, intake_of(job.source, tally))
+    if nothing := nothing_shifted(job.source, recipe, tally):
+        raise NotRead(f"{job.source}: {nothing}", intake_of(job.source, tally))
