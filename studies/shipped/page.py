@@ -102,10 +102,11 @@ def parameters(run: RunFolder) -> Iterator[list[str]]:
     scores = scores_by_parts(run)
     yield ["tools", "parameters", "passed", "lost by the parameters", "tasks"]
     for parts, here in scores.items():
-        same = scores.get(parts - PARAMETERS.keys())
+        rest = parts.difference(PARAMETERS)
+        same = scores.get(rest)
         changed = [name for part, name in PARAMETERS.items() if part in parts]
         yield [
-            " + ".join(f"`{part}`" for part in sorted(parts - PARAMETERS.keys())) or "as trained",
+            " + ".join(f"`{part}`" for part in sorted(rest)) or "as trained",
             " and ".join(changed) or "as trained",
             f"{sum(map(sum, here.values())):.0f}",
             told(paired_drop(same, here)) if changed and same else "",
