@@ -8,7 +8,7 @@ Prints them as Markdown, of the runs that are there; the sentences around them a
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,13 +59,17 @@ def differences(run: RunFolder) -> Iterator[list[str]]:
         yield [shift, *passed, told(paired_drop(after, before)), str(len(before))]
 
 
+def parts_of(stack: str | None) -> frozenset[str]:
+    """The shifts of a stack."""
+    return frozenset(filter(None, (stack or "").split("+")))
+
+
 def scores_by_parts(run: RunFolder) -> dict[frozenset[str], dict[str, list[float]]]:
     """The scores of each task, by the shifts that are composed."""
     scores: dict[frozenset[str], dict[str, list[float]]] = defaultdict(dict)
     for record in run.records():
         cell = run.cell(record)
-        parts = frozenset(filter(None, (cell.stack or "").split("+")))
-        scores[parts].setdefault(cell.task, []).append(float(record.grade.passed))
+        scores[parts_of(cell.stack)].setdefault(cell.task, []).append(float(record.grade.passed))
     return scores
 
 
@@ -98,18 +102,43 @@ def apart(run: RunFolder) -> Iterator[list[str]]:
 
 
 def parameters(run: RunFolder) -> Iterator[list[str]]:
-    """What other names and texts of parameters cost the one agent, by what else is new."""
-    scores = scores_by_parts(run)
-    yield ["tools", "parameters", "passed", "lost by the parameters", "tasks"]
+    """What other names and texts of parameters cost the one agent, by what else is new.
+
+    Of each first call too: whether it names the tool that the task begins with, and whether the
+    tool took its arguments.
+    """
+    scores, begun, taken = (
+        scores_by_parts(run),
+        Counter[frozenset[str]](),
+        Counter[frozenset[str]](),
+    )
+    for record in run.records():
+        cell = run.cell(record)
+        parts = parts_of(cell.stack)
+        first = next((step for step in record.steps if step.kind == "call"), None)
+        if first is not None:
+            begun[parts] += first.name == run.scene(cell).calls[0].name
+            taken[parts] += bool(first.true)
+    yield [
+        "tools",
+        "parameters",
+        "passed",
+        "lost by the parameters",
+        "right tool first",
+        "taken",
+        "tasks",
+    ]
     for parts, here in scores.items():
         rest = parts.difference(PARAMETERS)
-        same = scores.get(rest)
         changed = [name for part, name in PARAMETERS.items() if part in parts]
+        same = scores.get(rest) if changed else None
         yield [
             " + ".join(f"`{part}`" for part in sorted(rest)) or "as trained",
             " and ".join(changed) or "as trained",
             f"{sum(map(sum, here.values())):.0f}",
-            told(paired_drop(same, here)) if changed and same else "",
+            told(paired_drop(same, here)) if same else "",
+            str(begun[parts]),
+            str(taken[parts]),
             str(len(here)),
         ]
 
