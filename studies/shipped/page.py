@@ -17,12 +17,16 @@ from toolshift.api import report_of
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
 
-RUNS = ("severities", "realistic", "forgotten", "apart", "parameters")
+RUNS = ("severities", "realistic", "forgotten", "apart", "parameters", "renamed", "renamed_before")
 OPAQUE, TEXT = "identity_erasure:3", "described_by_data:3"
 LISTS = ("", "shuffled_list:2", "other_tools_last:2", "other_tools:2")
 """The lists of apart.sh: as trained, in another order, tools of another domain behind, and both."""
-PARAMETERS = {"opaque_parameters:3": "other names", "retold_parameters:3": "other texts"}
-"""The changes of parameters.sh, and how its table calls them."""
+PARAMETERS = {
+    "opaque_parameters:3": "other names",
+    "retold_parameters:3": "other texts",
+    "parameter_rename:3": "synonyms",
+}
+"""The changes of parameters.sh and of `renamed`, and how their tables call them."""
 
 
 def told(rate: Any) -> str:
@@ -143,6 +147,16 @@ def parameters(run: RunFolder) -> Iterator[list[str]]:
         ]
 
 
+TABLES = {
+    "forgotten": differences,
+    "apart": apart,
+    "parameters": parameters,
+    "renamed": parameters,
+    "renamed_before": parameters,
+}
+"""Of the runs that have a table of their own."""
+
+
 def main(folder: Path) -> None:
     """Prints a table for each run that is there."""
     there = [name for name in RUNS if (folder / name).is_dir()]
@@ -150,7 +164,7 @@ def main(folder: Path) -> None:
         sys.exit(f"{folder} has no run of {', '.join(RUNS)}: name the folder that run.sh wrote")
     for name in there:
         run = RunFolder.read(folder / name)
-        of = {"forgotten": differences, "apart": apart, "parameters": parameters}.get(name)
+        of = TABLES.get(name)
         head, *rows = of(run) if of else shares(run, name)
         print(f"\n| {' | '.join(head)} |\n|---|{'---:|' * (len(head) - 1)}")
         for row in rows:
