@@ -69,15 +69,7 @@ def _opened(value: Any) -> Any:
 
 
 def previews(job: Job, tally: Tally) -> Iterator[Preview]:
-    """The rows of a file that would be shifted, each of them tried whatever the share is.
-
-    Args:
-        job: what would be done; its output is not written.
-        tally: gathers what became of the rows.
-
-    Raises:
-        NotRead: where no row can be read or shifted.
-    """
+    """The rows of a file that would be shifted; each is tried, whatever the share is."""
     recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
     for row_made in each_made(job.source, recipe):
         gather_row(tally, row_made)
