@@ -5,13 +5,15 @@ python studies/reads/recount.py
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolshift_lab.planned import measured_in, read_plan, take_up
 from toolshift_lab.stage import stages
 
+from toolshift.core.scene import Scene
+from toolshift.core.step import Step
 from toolshift.measure.crossed import Crossed, crossed_difference, crossed_mean
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
@@ -79,6 +81,55 @@ def lost(seeds: Sequence[Scores], what: str, before: str, after: str) -> None:
     print(f"  {what}: {told(crossed_mean(drops))}")
 
 
+def refusals_of_the_unsolvable() -> None:
+    """What is refused at all in rl-refusal.toml, and how episodes end with a tool that fails."""
+    print("rl-refusal, of 48 unsolvable scenes: refused (passed); of 24 fatal: repeated, answered")
+    for arm in ("shipped", "rl-solvable", "rl-paid"):
+        for run in runs("rl-refusal", arm):
+            found = [(run.cell(one).stack, one) for one in run.records()]
+            away = [one for stack, one in found if stack in ("fatal_error:2", "no_such_entity:2")]
+            fatal = [one for stack, one in found if stack == "fatal_error:2"]
+            refused = sum(one.grade.refused for one in away)
+            passed = sum(one.grade.passed for one in away)
+            again = sum(one.grade.cause == "repetition" for one in fatal)
+            answered = sum(one.end == "answered" for one in fatal)
+            print(f"  {arm}: {refused} ({passed}); {again}, {answered}")
+
+
+def filled_wrongly() -> None:
+    """Which first call of a failed episode is refused, and for what, where parameters are new."""
+    for name in ("parameters", "renamed", "renamed_before"):
+        run = RunFolder.read(STUDIES / "shipped" / name)
+        why: dict[str, Counter[str]] = defaultdict(Counter)
+        for record in run.records():
+            stack = key(run.cell(record).stack or "clean")
+            calls = [step for step in record.steps if step.kind == "call"]
+            place = next((n for n, step in enumerate(calls) if not step.true), None)
+            if record.grade.passed or place is None or "parameter" not in stack:
+                continue
+            kind = _fault(run.scene(run.cell(record)), calls[place])
+            if "opaque_parameters" in stack:  # names that are never the same twice
+                kind = kind.partition(" (")[0]
+            why[stack][kind] += 1
+            why[stack]["at the first call"] += place == 0
+            why[stack]["refuses at last"] += record.grade.refused
+        print(f"{name}, first refused call of failed episodes")
+        for stack, counts in why.items():
+            print(f"  {stack}: {', '.join(f'{n} {kind}' for kind, n in counts.most_common())}")
+
+
+def _fault(scene: Scene, step: Step) -> str:
+    """What is wrong with a call that its tool did not take."""
+    tool = next((tool for tool in scene.tools if tool.name == step.name), None)
+    if tool is None or not isinstance(step.arguments, dict):
+        return "cannot be read" if tool else "no such tool"
+    shown, said = {param.name for param in tool.params}, set(step.arguments)
+    if alien := sorted(said - shown):
+        return f"no such parameter ({alien[0].lower()})"
+    missing = {param.name for param in tool.params if param.required} - said
+    return "one left out" if missing else "wrong value"
+
+
 def main() -> None:
     """Prints all of it."""
     read = runs("plan", "paft-read")
@@ -112,6 +163,8 @@ def main() -> None:
           f"[{100 * drop.low:.0f}, {100 * drop.high:.0f}]")  # fmt: skip
     for shifts in (key(OTHERS), key(TEXT), key(TEXT, OTHERS)):
         print(f"apart, true names, {shifts}: {sum(apart[shifts].values()):.0f} of 24")
+    refusals_of_the_unsolvable()
+    filled_wrongly()
 
 
 if __name__ == "__main__":
