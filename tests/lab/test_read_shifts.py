@@ -11,7 +11,7 @@ import pytest
 from toolshift_lab import poi_2, read_shifts  # noqa: F401 - by their names
 
 from toolshift.core.scene import Scene
-from toolshift.core.shift import TIERS
+from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import compose, find_shift
@@ -92,6 +92,20 @@ def test_parameters_keep_neither_name_nor_text(pool: str, world: str) -> None:
         assert len(known(scene)[0]) == len(known(before)[0])
         same = compose(before, read_stack("retold_parameters:3"))
         assert known(same)[0] == known(before)[0]
+
+
+@pytest.mark.parametrize("name", ["opaque_parameters", "retold_parameters"])
+@pytest.mark.parametrize("world", ["poi", "medical", "retail"])
+def test_what_another_change_says_of_a_parameter_stays(name: str, world: str) -> None:
+    said = ("required_parameter:3", "enum_change:3", "type_change:3", "merged_tools:2")
+    for other in said:
+        for kind in find_world(world).kinds:
+            before = clean(kind=kind, world=world)
+            try:
+                scene = compose(before, read_stack(f"{name}:3+{other}"))
+            except NotApplicable:
+                continue
+            assert scene.rehearsal[-1].kind == before.rehearsal[-1].kind, (other, kind)
 
 
 def test_a_description_by_data_tells_of_parameters_as_they_are_told_now() -> None:

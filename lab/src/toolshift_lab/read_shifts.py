@@ -110,16 +110,25 @@ def opaque_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
 )
 def retold_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Describe parameters in other words than before: for measuring, since no pool has its own."""
-    hit = reach(scene, rng, severity, lambda tool: bool(tool.params))
     pool, facts = scene.task.pool, scene.world.facts
+    plain = {_said(param) for tool in scene.world.tools for param in tool.params}
+
+    def retold(tool: Tool) -> list[Param]:  # what another change has said of a parameter stays
+        return [param for param in tool.params if _said(param) in plain]
 
     def tell(param: Param) -> str:
         label = facts[param.fact].label if param.fact in facts else param.name.replace("_", " ")
         other = OTHERWISE.get(param.fact) or wording.reword_text(label, pool)
         return f"{other[:1].upper()}{other[1:]}."
 
-    said = {tool.name: {param.name: tell(param) for param in tool.params} for tool in hit}
+    hit = reach(scene, rng, severity, lambda tool: bool(retold(tool)))
+    said = {tool.name: {param.name: tell(param) for param in retold(tool)} for tool in hit}
     return change(Surface(param_descriptions=said))
+
+
+def _said(param: Param) -> str:
+    """What is said of a parameter."""
+    return str(param.schema.get("description", ""))
 
 
 @shift(
