@@ -114,7 +114,7 @@ def retold_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
     plain = {_said(param) for tool in scene.world.tools for param in tool.params}
 
     def retold(tool: Tool) -> list[Param]:  # what another change has said of a parameter stays
-        return [param for param in tool.params if _said(param) in plain]
+        return [param for param in tool.params if _said(param) in plain or not plain]
 
     def tell(param: Param) -> str:
         label = facts[param.fact].label if param.fact in facts else param.name.replace("_", " ")
