@@ -38,7 +38,7 @@ def test_a_text_is_opened_so_that_a_change_in_it_is_found(wrap: Callable[..., st
     assert all("same" not in line and "one" not in line for line in changed(before, after))
 
 
-@pytest.mark.parametrize("text", ["{not JSON", "[", "{}", ""])
+@pytest.mark.parametrize("text", ["{not JSON", "[", "{}", "", "[" * 100_000, '{"a":' * 5_000])
 def test_a_text_that_only_begins_like_json_stays_a_text(text: str) -> None:
     assert changed({"a": text}, {"a": f"{text} x"})
 
@@ -57,6 +57,21 @@ def test_the_command_prints_a_diff_or_both_rows(
     assert "\n+" in out
     code, out, _ = toolshift(*words, "--json")
     told = json.loads(out)
-    assert (code, len(told), told[0]["line"], told[0]["before"]) == (0, 10, 1, rows[0])
-    assert told[0]["after"] != rows[0]
+    first = told["previews"][0]
+    assert (code, len(told["previews"]), first["line"], first["before"]) == (0, 10, 1, rows[0])
+    assert first["after"] != rows[0]
+    assert (told["untried"], told["unread"]) == ({}, [])
     assert not list(tmp_path.glob("preview*"))
+
+
+def test_rows_that_are_not_read_are_said_beside_those_that_are(
+    toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.jsonl").write_text("{broken\n" + json.dumps(openai(1)) + "\n")
+    words = ("augment", "mine.jsonl", "--shift", "tool_name_noise", "--preview")
+    code, _, err = toolshift(*words)
+    assert (code, "mine.jsonl, line 1: " in err) == (0, True)
+    code, out, _ = toolshift(*words, "--json")
+    told = json.loads(out)
+    assert (code, len(told["previews"]), told["unread"][0]["unread"]) == (0, 1, 1)

@@ -111,6 +111,7 @@ def opaque_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
 def retold_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Describe parameters in other words than before: for measuring, since no pool has its own."""
     pool, facts = scene.task.pool, scene.world.facts
+    own = OTHERWISE if scene.task.world.partition("-")[0] == "poi" else {}
     plain = {_said(param) for tool in scene.world.tools for param in tool.params}
 
     def retold(tool: Tool) -> list[Param]:  # what another change has said of a parameter stays
@@ -118,7 +119,7 @@ def retold_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
 
     def tell(param: Param) -> str:
         label = facts[param.fact].label if param.fact in facts else param.name.replace("_", " ")
-        other = OTHERWISE.get(param.fact) or wording.reword_text(label, pool)
+        other = own.get(param.fact) or wording.reword_text(label, pool)
         return f"{other[:1].upper()}{other[1:]}."
 
     hit = reach(scene, rng, severity, lambda tool: bool(retold(tool)))

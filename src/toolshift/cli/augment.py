@@ -15,7 +15,7 @@ from toolshift.cli.options import AsJson, DataWorkers, Where
 from toolshift.cli.parameters import argument, given, option, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.intake import counted
+from toolshift.core.intake import Intake, counted
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
@@ -131,9 +131,8 @@ def augment(options: AugmentOptions) -> None:
 
 def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     if as_json:
-        unread = [intake_of(job.source, tally)] if tally.wrong else []
         said = {**msgspec.to_builtins(tally), "out": str(job.out), "card": str(card)}
-        print_json({**said, "unread": unread})
+        print_json({**said, "unread": _unread(job, tally)})
         return
     shifted = sum(tally.shifted.values())
     rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
@@ -152,6 +151,11 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
     if text := written_for(job, tally):
         say(text)
+
+
+def _unread(job: Job, tally: Tally) -> list[Intake]:
+    """What was not understood of the file, for JSON."""
+    return [intake_of(job.source, tally)] if tally.wrong else []
 
 
 def _say_left(job: Job, tally: Tally) -> None:
@@ -176,11 +180,15 @@ def _say_left(job: Job, tally: Tally) -> None:
 
 
 def _preview(job: Job, as_json: bool) -> None:
-    """Prints what would change in some conversations, as a diff; as JSON both rows whole."""
+    """Prints what would change in some conversations, as a diff; as JSON both rows whole.
+
+    What is said of rows that cannot be read, or that stay, is of those up to the last one shown.
+    """
     tally = Tally()
     shown = islice(previews(job, tally), MAX_PREVIEWS)
     if as_json:
-        print_json(list(shown))
+        rows = list(shown)
+        print_json({"previews": rows, "untried": tally.untried, "unread": _unread(job, tally)})
         return
     for one in shown:
         say(f"{place_word(job.source)} {one.line}: {one.shifts}", bold=True)

@@ -63,8 +63,8 @@ def _opened(value: Any) -> Any:
     if value.lstrip()[:1] in ("{", "["):
         try:
             return _opened(msgspec.json.decode(value))
-        except msgspec.DecodeError:
-            pass  # a text that begins so
+        except (msgspec.DecodeError, RecursionError):
+            pass  # a text that begins so, or is nested deeper than can be read
     return value.split("\n") if "\n" in value else value
 
 
