@@ -17,7 +17,13 @@ from toolshift.api import report_of
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
 
-RUNS = ("severities", "realistic", "forgotten", "apart", "parameters", "renamed", "renamed_before")
+HERE = Path(__file__).parent
+RUNS = (
+    "severities", "realistic", "forgotten", "apart", "parameters", "renamed", "renamed_before",
+    "filled", "filled_realistic",
+)  # fmt: skip
+KEPT = ("forgotten", "apart", "parameters", "renamed")
+"""The runs that have `mended`, then `smol:paft`, on the tasks of `filled`."""
 OPAQUE, TEXT = "identity_erasure:3", "described_by_data:3"
 LISTS = ("", "shuffled_list:2", "other_tools_last:2", "other_tools:2")
 """The lists of apart.sh: as trained, in another order, tools of another domain behind, and both."""
@@ -68,10 +74,14 @@ def parts_of(stack: str | None) -> frozenset[str]:
     return frozenset(filter(None, (stack or "").split("+")))
 
 
-def scores_by_parts(run: RunFolder) -> dict[frozenset[str], dict[str, list[float]]]:
-    """The scores of each task, by the shifts that are composed."""
+def scores_by_parts(
+    run: RunFolder, agent: str = ""
+) -> dict[frozenset[str], dict[str, list[float]]]:
+    """The scores of each task, by the shifts that are composed; of one agent, or of all."""
     scores: dict[frozenset[str], dict[str, list[float]]] = defaultdict(dict)
     for record in run.records():
+        if agent and record.agent != agent:
+            continue
         cell = run.cell(record)
         scores[parts_of(cell.stack)].setdefault(cell.task, []).append(float(record.grade.passed))
     return scores
@@ -147,7 +157,28 @@ def parameters(run: RunFolder) -> Iterator[list[str]]:
         ]
 
 
+def beside_kept(run: RunFolder) -> Iterator[list[str]]:
+    """What the one agent passes more than `mended` did in the kept runs, paired by task.
+
+    A stack that several of them have is read from the first.
+    """
+    kept: dict[frozenset[str], dict[str, list[float]]] = {}
+    for name in KEPT:
+        for parts, scores in scores_by_parts(RunFolder.read(HERE / name), "smol:paft").items():
+            kept.setdefault(parts, scores)
+    yield ["shift", "mended", run.manifest.agents[0]["name"], "difference", "tasks"]
+    for parts, after in scores_by_parts(run).items():
+        before = kept.get(parts)
+        if before is None:
+            continue
+        passed = (f"{sum(map(sum, each.values())):.0f}" for each in (before, after))
+        shift = "+".join(sorted(parts)) or "clean"
+        yield [shift, *passed, told(paired_drop(after, before)), str(len(before))]
+
+
 TABLES = {
+    "filled": beside_kept,
+    "filled_realistic": differences,
     "forgotten": differences,
     "apart": apart,
     "parameters": parameters,
