@@ -21,7 +21,7 @@ from toolshift.worlds.registry import find_world
 OURS = (
     "described_by_data", "retold_description", "other_tools", "surplus_parameter",
     "padded_description", "other_tools_last", "lent_tools", "shuffled_list",
-    "opaque_parameters", "retold_parameters",
+    "retold_parameters",
 )  # fmt: skip
 LAB = Path(__file__).parents[2] / "lab"
 REWRITE = "identity_erasure:3+described_by_data:3+other_tools:2"

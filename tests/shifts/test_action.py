@@ -217,7 +217,14 @@ def test_pools_share_no_surplus_parameters_or_distractors():
 
 @pytest.mark.parametrize(
     "name",
-    ["tool_name_noise", "semantic_rename", "identity_erasure", "semantic_trap", "parameter_rename"],
+    [
+        "tool_name_noise",
+        "semantic_rename",
+        "identity_erasure",
+        "semantic_trap",
+        "parameter_rename",
+        "opaque_parameters",
+    ],
 )
 def test_pools_share_no_names(name):
     """The names that a shift brings in one pool turn up in no other, over every world."""
@@ -253,6 +260,22 @@ def test_an_erased_name_leaves_only_the_description():
     scene = apply(clean("poi", "listing"), "identity_erasure", 3)
     assert all(tool.channels == {"description"} for tool in scene.tools)
     assert tried(scene, ("description_removal", 1)) is None
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("world", WORLDS)
+def test_an_opaque_parameter_has_one_name_in_every_tool_and_says_what_it_said(world, pool):
+    for kind in find_world(world).kinds:
+        before = clean(world, kind, pool)
+        after = apply(before, "opaque_parameters", 3)
+        renamed: dict[str, set[str]] = {}
+        for old, new in zip(before.tools, after.tools, strict=True):
+            for was, now in zip(old.params, new.params, strict=True):
+                renamed.setdefault(was.name, set()).add(now.name)
+                assert (now.schema, now.required) == (was.schema, was.required)
+        names = [name for each in renamed.values() for name in each]
+        assert len(names) == len(set(names)) == len(renamed)
+        assert not set(names) & set(renamed)
 
 
 @pytest.mark.parametrize("pool", POOLS)

@@ -60,7 +60,7 @@ def test_idle_sentences_are_others_each_time_and_leave_what_is_said(severity: in
 
 
 def test_no_suite_draws_them() -> None:
-    for name in NAMES:
+    for name in (*NAMES, "opaque_parameters"):
         assert find_shift(name).tier == "none"
         for chosen in ("all", *TIERS):
             assert name not in {one.shift for arm in read_arms(chosen) for one in arm.shifts}
@@ -70,6 +70,12 @@ def test_paft_meets_them_without_being_asked() -> None:
     assert "options" in PAFT
     drawn = {one.shift for scene in draws(Mix(alpha=1.0, size=200), 60) for one in scene.shifts}
     assert set(NAMES) <= drawn
+
+
+def test_the_family_of_parameters_leaves_none_with_a_name_that_tells() -> None:
+    for scene in draws(Mix(alpha=1.0, size=200, shifts=("parameters",)), 20):
+        if scene.shifts:
+            assert "opaque_parameters" in {one.shift for one in scene.shifts}
 
 
 def row(number: int, description: str = "Gets the rate of a currency.") -> dict[str, Any]:

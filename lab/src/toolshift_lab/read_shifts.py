@@ -87,24 +87,6 @@ def _listed(parts: list[str], joint: str) -> str:
     tier="none",
     dimension="action",
     level=1,
-    order=2,
-    imitates="A server whose code is minified, so that parameters are called by nothing that tells",
-)
-def opaque_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Give parameters names that say nothing; one that several tools take has one name in all."""
-    hit = reach(scene, rng, severity, lambda tool: bool(tool.params))
-    names: dict[str, str] = {}
-    for param in (param for tool in hit for param in tool.params):
-        while (new := wording.opaque(scene.task.pool, rng)) in names.values():
-            pass
-        names.setdefault(param.name, new)
-    return change(Surface(params={t.name: {p.name: names[p.name] for p in t.params} for t in hit}))
-
-
-@shift(
-    tier="none",
-    dimension="action",
-    level=1,
     order=2,  # below the surface, so that `described_by_data` tells of these texts
     imitates="A server whose documentation is generated anew from its schemas",
 )

@@ -108,6 +108,31 @@ def parameter_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 
 @shift(
+    tier="none",
+    dimension="action",
+    level=1,
+    order=2,
+    imitates="Spring AI: compiled without -parameters, tools take arg0 and arg1",
+)
+def opaque_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give parameters names that say nothing, so that only their descriptions tell what they take.
+
+    One that several tools take has one name in all. Those without a description stay.
+    """
+
+    def told(tool: Tool) -> list[str]:
+        return [param.name for param in tool.params if param.schema.get("description")]
+
+    hit = reach(scene, rng, severity, lambda tool: bool(told(tool)))
+    names: dict[str, str] = {}
+    for param in (param for tool in hit for param in told(tool)):
+        while (new := wording.opaque(scene.task.pool, rng)) in names.values():
+            pass
+        names.setdefault(param, new)
+    return change(Surface(params={t.name: {name: names[name] for name in told(t)} for t in hit}))
+
+
+@shift(
     tier="perception",
     dimension="action",
     level=1,

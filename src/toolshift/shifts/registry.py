@@ -44,6 +44,7 @@ OURS = {
     "identity_erasure": "toolshift.shifts.action:identity_erasure",
     "semantic_trap": "toolshift.shifts.action:semantic_trap",
     "parameter_rename": "toolshift.shifts.action:parameter_rename",
+    "opaque_parameters": "toolshift.shifts.action:opaque_parameters",
     "schema_noise": "toolshift.shifts.action:schema_noise",
     "description_paraphrase": "toolshift.shifts.action:description_paraphrase",
     "description_removal": "toolshift.shifts.action:description_removal",

@@ -40,13 +40,19 @@ OURS: dict[str, tuple[str, ...]] = {
         "varied_options+idle_sentences",
         "varied_options+idle_sentences",
     ),
+    "parameters": (
+        "opaque_parameters",
+        "opaque_parameters+identity_erasure",
+        "opaque_parameters+varied_options+idle_sentences",
+    ),
     "diverse": ("placebo", "tool_subset", "placebo+tool_subset", "distractor_tools+placebo"),
 }
 """Perturbations by family. EFP (error feedback), SBP (symbols) and SRP (semantics of descriptions)
 are the three of the paper; `symbols` is SBP at full strength in lists of other order and length, so
 that no place in the list stands for a tool; `limits` pairs each unsolvable scene with a solvable
 one like it; `options` are parameters that are to be left out, and idle sentences, which broke a
-model that was trained without it; `diverse` leaves names, results and solvability alone."""
+model that was trained without it; `parameters` gives them names that say nothing, alone, with such
+names of tools, and beside options; `diverse` leaves names, results and solvability alone."""
 
 TRAINING_FAMILIES: Registry[tuple[str, ...]] = Registry(
     "family", {}, "toolshift.families", OURS, wrong=no_such(tuple, "tuple of shifts"), modules=True
