@@ -100,7 +100,9 @@ def test_a_refusal_in_another_language_is_not_applicable(language):
 
 
 @pytest.mark.parametrize("language", [*LANGUAGES, *OTHERS])
-@pytest.mark.parametrize("shift", ["EFP", "SRP", "options", "midway", "graph", "SBP", "formats"])
+@pytest.mark.parametrize(
+    "shift", ["EFP", "SRP", "options", "parameters", "midway", "graph", "SBP", "formats"]
+)
 def test_no_shift_speaks_english_where_tools_do_not(language, shift):
     described = {**TALK, **OTHERS}[language][1]
     for number in range(6):

@@ -67,9 +67,9 @@ def test_no_suite_draws_them() -> None:
 
 
 def test_paft_meets_them_without_being_asked() -> None:
-    assert "options" in PAFT
+    assert {"options", "parameters"} <= set(PAFT)
     drawn = {one.shift for scene in draws(Mix(alpha=1.0, size=200), 60) for one in scene.shifts}
-    assert set(NAMES) <= drawn
+    assert {*NAMES, "opaque_parameters"} <= drawn
 
 
 def test_the_family_of_parameters_leaves_none_with_a_name_that_tells() -> None:

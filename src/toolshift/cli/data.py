@@ -36,9 +36,10 @@ class MixOptions:
             "--shift",
             metavar="FAMILY|TIER|NAME[:SEV][+NAME[:SEV]]",
             help="Shift of the shifted share: EFP (error feedback), SBP (symbol renaming), SRP "
-            "(semantic variation), options (optional parameters), formats, midway, graph, limits, "
-            "symbols, diverse, a tier, a shift, 'all'; repeat. Named twice, drawn twice as often. "
-            "Default: EFP, SBP, SRP, options and limits.",
+            "(semantic variation), options (optional ones), parameters (names that say nothing), "
+            "formats, midway, graph, limits, symbols, diverse, a tier, a shift, 'all'; repeat. "
+            "Named twice, drawn twice as often. Default: EFP, SBP, SRP, options, parameters and "
+            "limits.",
         ),
     ] = ()
     severities: Annotated[tuple[int, ...], option("--severity", help="1 to 3; repeat.")] = ()

@@ -58,7 +58,10 @@ DISTRACTORS = "distractors"
 """Tools out of the rest of the data beside those of a conversation."""
 ENDINGS = "endings"
 """The last step has become impossible, for its tool is gone; and the look-alike of that."""
-DEFAULT = ("EFP", "SBP", "SRP", "options", "formats", "midway", "graph", DISTRACTORS, ENDINGS)
+DEFAULT = (
+    "EFP", "SBP", "SRP", "options", "parameters", "formats", "midway", "graph",
+    DISTRACTORS, ENDINGS,
+)  # fmt: skip
 MAX_TRIES = 6
 """As many entries are tried on a row, each with all of its shifts."""
 DRAWS = 4

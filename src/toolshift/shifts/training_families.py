@@ -69,4 +69,4 @@ HELD_OUT = (
 )
 """Mechanisms for evaluation: no family has them, and no tier stands for them in training."""
 
-PAFT = ("EFP", "SBP", "SRP", "options", "limits")
+PAFT = ("EFP", "SBP", "SRP", "options", "parameters", "limits")
