@@ -16,10 +16,10 @@ setup: .venv/.ready
 	touch $@
 
 # The kinds of task that the small models have learned, and shifts of each tier: opaque names, with the old descriptions
-# and with others, and optional parameters with padded descriptions among them.
+# and with others, optional parameters with padded descriptions, and parameters of opaque names among them.
 DEMO := --kind listing --kind hours --kind route --kind visit --tasks 9 \
 	--shift identity_erasure:3 --shift identity_erasure:3+description_paraphrase:3 --shift schema_noise:2 \
-	--shift redirect:2 --shift merged_tools:2 \
+	--shift opaque_parameters:3 --shift redirect:2 --shift merged_tools:2 \
 	--shift no_such_entity:2 --shift no_such_entity_lookalike:2 --max-repeats 6
 
 DEMO_OUT ?= runs/demo

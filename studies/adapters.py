@@ -27,10 +27,10 @@ from toolshift.core.files import pack, read_bytes, stored
 
 STUDIES = Path(__file__).parent
 STAGES = STUDIES / "stages"
-SHIPPED = {"static": ("decisive/plan.toml", "static"), "paft": ("reads/mend.toml", "mended")}
+SHIPPED = {"static": ("decisive/plan.toml", "static"), "paft": ("reads/fill.toml", "filled")}
 """By name, the plan of a study and an arm of it."""
 SEED = 0
-LAST_BEFORE = "9f643bff"
+LAST_BEFORE = "8edcaee0"
 """A commit whose `smol:paft` is that from which the one that ships was trained on."""
 
 

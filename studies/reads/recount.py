@@ -96,6 +96,20 @@ def refusals_of_the_unsolvable() -> None:
             print(f"  {arm}: {refused} ({passed}); {again}, {answered}")
 
 
+def continuations() -> None:
+    """The arms of fill.toml: every cell, releases by seed, and what is refused under errors."""
+    for arm in ("shipped", "filled", "more"):
+        read = runs("fill", arm)
+        print(f"fill.toml, {arm}, percent passed (seeds)")
+        cells([scores(run) for run in read])
+        for run in read:
+            found = scores(run)
+            dealt = [v for by in found.values() if len(by) < 20 for v in by.values()]
+            refused = scores(run, refused=True)["transient_error:2"].values()
+            print(f"  one release each: {sum(dealt):.0f} of {len(dealt)} pass; calls that fail at "
+                  f"first: {sum(refused):.0f} of {len(refused)} refused")  # fmt: skip
+
+
 def filled_wrongly() -> None:
     """Which first call of a failed episode is refused, and for what, where parameters are new."""
     for name in ("parameters", "renamed", "renamed_before"):
@@ -164,6 +178,7 @@ def main() -> None:
     for shifts in (key(OTHERS), key(TEXT), key(TEXT, OTHERS)):
         print(f"apart, true names, {shifts}: {sum(apart[shifts].values()):.0f} of 24")
     refusals_of_the_unsolvable()
+    continuations()
     filled_wrongly()
 
 
