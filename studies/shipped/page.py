@@ -46,7 +46,7 @@ def shares(run: RunFolder, name: str) -> Iterator[list[str]]:
     yield [name, *(agent.name for agent in report.agents)]
     rows: dict[str, list[str]] = {}
     for agent in report.agents:
-        cells = agent.tiers if name == "realistic" else agent.severities
+        cells = agent.tiers if name.endswith("realistic") else agent.severities
         for group in (agent.clean, agent.placebo, *cells):
             if group is not None and group.episodes:
                 rows.setdefault(group.label, []).append(told(group.accuracy))
@@ -178,7 +178,6 @@ def beside_kept(run: RunFolder) -> Iterator[list[str]]:
 
 TABLES = {
     "filled": beside_kept,
-    "filled_realistic": differences,
     "forgotten": differences,
     "apart": apart,
     "parameters": parameters,
