@@ -137,7 +137,7 @@ def page() -> None:
         "",
         "    python studies/reads/first_look.py",
         "",
-        "Both adapters that shipped until November 2026 (one seed of a fit each) on look-ups of "
+        "`static` and `paft-graph`, then `smol:paft` (one seed of a fit each), on look-ups of "
         "the development pool, with version 2 of the pools. Tasks passed, in brackets Wilson's 95% "
         "intervals in percent: they speak of other tasks of these kinds, and not of other fits. It "
         "is no test: the plan was fixed while it was being played. What is missing was not played "

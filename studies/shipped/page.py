@@ -166,7 +166,7 @@ def beside_kept(run: RunFolder) -> Iterator[list[str]]:
     for name in KEPT:
         for parts, scores in scores_by_parts(RunFolder.read(HERE / name), "smol:paft").items():
             kept.setdefault(parts, scores)
-    yield ["shift", "mended", run.manifest.agents[0]["name"], "difference", "tasks"]
+    yield ["shift", "`mended`", f"`{run.manifest.agents[0]['name']}`", "difference", "tasks"]
     for parts, after in scores_by_parts(run).items():
         before = kept.get(parts)
         if before is None:
