@@ -24,6 +24,7 @@ Scores = Mapping[str, Mapping[str, float]]
 """By shifts and task, whether an episode passed."""
 
 OPAQUE, TEXT, OTHERS = "identity_erasure:3", "described_by_data:3", "other_tools:2"
+ERRORS = "transient_error:2"
 
 
 def key(*shifts: str) -> str:
@@ -103,11 +104,30 @@ def continuations() -> None:
         print(f"fill.toml, {arm}, percent passed (seeds)")
         cells([scores(run) for run in read])
         for run in read:
-            found = scores(run)
-            dealt = [v for by in found.values() if len(by) < 20 for v in by.values()]
-            refused = scores(run, refused=True)["transient_error:2"].values()
-            print(f"  one release each: {sum(dealt):.0f} of {len(dealt)} pass; calls that fail at "
-                  f"first: {sum(refused):.0f} of {len(refused)} refused")  # fmt: skip
+            found = [(key(run.cell(one).stack or "clean"), one) for one in run.records()]
+            count = Counter(stack for stack, _ in found)
+            dealt = [(stack, one.grade.passed) for stack, one in found if count[stack] < 20]
+            renamed = [passed for stack, passed in dealt if "parameter_rename" in stack]
+            refused = [one for stack, one in found if stack == ERRORS and one.grade.refused]
+            once = sum(len(one.steps) == 2 for one in refused)  # the call that failed, the refusal
+            print(
+                f"  one release each: {sum(p for _, p in dealt)} of {len(dealt)} pass, of those "
+                f"that rename parameters {sum(renamed)} of {len(renamed)}; calls that fail at "
+                f"first: {len(refused)} refused, {once} of them after one call"
+            )
+
+
+def releases() -> None:
+    """Why `filled` fails under published releases in poi, and how many add tools like ours."""
+    run = RunFolder.read(STUDIES / "shipped" / "filled_realistic")
+    met = [one for one in run.records() if run.cell(one).stack not in ("", "placebo:2")]
+    for agent in ("smol:paft", "filled"):
+        ours = [one for one in met if one.agent == agent]
+        why = Counter(one.grade.cause for one in ours if not one.grade.passed)
+        like = sum("distractor_tools" in (run.cell(one).stack or "") for one in ours)
+        causes = ", ".join(f"{count} {cause}" for cause, count in why.most_common())
+        print(f"shipped, realistic, {agent}: {sum(one.grade.passed for one in ours)} of {len(ours)}"
+              f" pass; {like} add tools like the right one; {causes}")  # fmt: skip
 
 
 def filled_wrongly() -> None:
@@ -179,6 +199,7 @@ def main() -> None:
         print(f"apart, true names, {shifts}: {sum(apart[shifts].values()):.0f} of 24")
     refusals_of_the_unsolvable()
     continuations()
+    releases()
     filled_wrongly()
 
 

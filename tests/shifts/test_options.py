@@ -116,6 +116,33 @@ def test_a_data_set_gets_options_that_no_call_takes() -> None:
     assert len(named) > 1
 
 
+@pytest.mark.parametrize(
+    ("said", "renamed"),
+    [
+        (("The amount.", "The code."), {"amount", "code"}),
+        (("The amount.", ""), {"amount"}),
+        (("The amount.", " \n"), {"amount"}),
+        (("An account.", "An  account."), set()),
+        (("", ""), set()),
+    ],
+)
+def test_no_parameter_loses_the_only_thing_that_tells_it(
+    said: tuple[str, str], renamed: set[str]
+) -> None:
+    given = row(1)
+    properties = {
+        name: {"type": "string", "description": text}
+        for name, text in zip(("amount", "code"), said, strict=True)
+    }
+    given["tools"][0]["function"]["parameters"]["properties"] = properties
+    rows = shifted(given, "opaque_parameters:3").rows
+    assert bool(rows) == bool(renamed)
+    for one in rows:
+        shown = one["tools"][0]["function"]["parameters"]["properties"]
+        assert set(properties) - set(shown) == renamed
+        assert [each["description"] for each in shown.values()] == list(said)
+
+
 @pytest.mark.parametrize("description", ["Gets a rate", "Gets a rate.", "Gets a rate!"])
 def test_one_tool_of_any_ending_gets_a_sentence_each_time(description: str) -> None:
     for number in range(12):

@@ -117,19 +117,25 @@ def parameter_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
 def opaque_parameters(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Give parameters names that say nothing, so that only their descriptions tell what they take.
 
-    One that several tools take has one name in all. Those without a description stay.
+    One that several tools take has one name in all. Those stay that have no description, or the
+    same as another of their tool.
     """
-
-    def told(tool: Tool) -> list[str]:
-        return [param.name for param in tool.params if param.schema.get("description")]
-
-    hit = reach(scene, rng, severity, lambda tool: bool(told(tool)))
+    hit = reach(scene, rng, severity, lambda tool: bool(_told_apart(tool)))
+    taken = {param.name for tool in scene.tools for param in tool.params}
     names: dict[str, str] = {}
-    for param in (param for tool in hit for param in told(tool)):
-        while (new := wording.opaque(scene.task.pool, rng)) in names.values():
+    for param in (param for tool in hit for param in _told_apart(tool)):
+        while (new := wording.opaque(scene.task.pool, rng)) in {*names.values(), *taken}:
             pass
         names.setdefault(param, new)
-    return change(Surface(params={t.name: {name: names[name] for name in told(t)} for t in hit}))
+    params = {tool.name: {name: names[name] for name in _told_apart(tool)} for tool in hit}
+    return change(Surface(params=params))
+
+
+def _told_apart(tool: Tool) -> list[str]:
+    """The parameters that would be known from those beside them by their descriptions alone."""
+    said = {p.name: " ".join(str(p.schema.get("description") or "").split()) for p in tool.params}
+    texts = list(said.values())
+    return [name for name, text in said.items() if text and texts.count(text) == 1]
 
 
 @shift(
