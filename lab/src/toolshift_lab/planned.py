@@ -494,6 +494,31 @@ def _check_measured(plan: PlanFile, file: Path) -> None:
             raise UsageError(f"{file}: endpoints: {each.name} is there twice")
         _check_endpoint(each, file)
         named.append(each.name)
+    _check_hands(plan, file)
+
+
+def _check_hands(plan: PlanFile, file: Path) -> None:
+    """A stack that is dealt is measured by no other endpoint.
+
+    A task that meets both would have one episode for two endpoints, and the mean of the hand would
+    take in the tasks of the other.
+    """
+    every = (*plan.endpoints, *plan.secondary)
+    apart = {
+        _stack_of(shift): each.name for each in every if not each.dealt for shift in each.shifts
+    }
+    for each in every:
+        for shift in each.shifts if each.dealt else ():
+            if other := apart.get(_stack_of(shift)):
+                raise UsageError(
+                    f"{file}: {each.name}: {shift} is dealt, and {other} measures it too: name "
+                    "another severity there, or a stack with one shift more"
+                )
+
+
+def _stack_of(shift: str) -> str:
+    """A stack as it is written, without the number of times that it is dealt."""
+    return write_stack(read_stack(shift.partition("*")[0]))
 
 
 def _check_endpoint(endpoint: Endpoint, file: Path) -> None:
