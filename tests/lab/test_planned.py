@@ -320,6 +320,11 @@ def test_what_is_extended_is_a_plan_that_is_fixed_and_extends_nothing(
         ),
         ('"transient_error:2"', '"redirect"', "tier 2: shifts: redirect:2 is there twice"),
         ('"transient_error:2"', '""', "tier 2: shifts: '' names none"),
+        (
+            'measure = "passed"\nshifts = ["fatal_error:2"]',
+            'measure = "passed"\ndealt = true\nshifts = ["fatal_error:2*1", "redirect*2"]',
+            r"right refusal: redirect\*2 is dealt, and tier 2 measures it too",
+        ),
         ('name = "decisive"', 'name = "contrast"', "name: contrast is a study or a preset"),
         ("seeds = 1\ndoses", "seeds = 1000000000\ndoses", "blocks: .* not so: graph seed 1"),
         (
