@@ -30,6 +30,16 @@ def test_only_what_changes_is_said() -> None:
     ]
 
 
+@pytest.mark.parametrize("stop", [". ", "? ", "\u3002"])
+def test_of_a_long_line_only_the_sentence_that_changes_is_said(stop: str) -> None:
+    same = [f"Sentence {n} stays as it is" for n in range(20)]
+    before, after = ({"prompt": stop.join([*same, f"Call {name}", *same])} for name in "ab")
+    assert [line.split('"')[1].strip(stop) for line in changed(before, after)] == [
+        "Call a",
+        "Call b",
+    ]
+
+
 @pytest.mark.parametrize("wrap", [json.dumps, lambda value: "\n".join(("one", value["name"]))])
 def test_a_text_is_opened_so_that_a_change_in_it_is_found(wrap: Callable[..., str]) -> None:
     more = {f"key{n}": "same" for n in range(50)}

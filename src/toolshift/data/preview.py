@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import unified_diff
 from typing import Any
@@ -23,6 +24,8 @@ from toolshift.data.files import (
 
 AROUND = 1
 """Lines that stay, around each change."""
+LONG = 160
+"""Letters of a line that is shown whole; a longer text is cut between its sentences."""
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -49,8 +52,12 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 def _lines(row: Row) -> list[str]:
-    """A row as JSON in lines: JSON that stands in a text is opened, a text of many lines is cut."""
+    """A row as JSON in lines: JSON that stands in a text is opened, a long text is cut."""
     return msgspec.json.format(JSON.encode(_opened(row)), indent=1).decode().splitlines()
+
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?;])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])(?=\S)")
+"""A space after a mark that ends a sentence; Chinese and Japanese have no space there."""
 
 
 def _opened(value: Any) -> Any:
@@ -65,7 +72,13 @@ def _opened(value: Any) -> Any:
             return _opened(msgspec.json.decode(value))
         except (msgspec.DecodeError, RecursionError):
             pass  # a text that begins so, or is nested deeper than can be read
-    return value.split("\n") if "\n" in value else value
+    parts = [part for line in value.split("\n") for part in _sentences(line)]
+    return parts if len(parts) > 1 else value
+
+
+def _sentences(line: str) -> list[str]:
+    """A line, or the sentences of a long one, so that a change in one leaves the others alone."""
+    return re.split(_BETWEEN_SENTENCES, line) if len(line) > LONG else [line]
 
 
 def previews(job: Job, tally: Tally) -> Iterator[Preview]:
