@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,6 +10,9 @@ from data.test_release_rows import CASES, OLD, release_of
 from running import Run
 
 from toolshift.adapt.release_note import NO_CHANGE, release_note
+from toolshift.shifts.release.inputs import side_of
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.release import Release
 
 WORDS = {
     "a choice is called otherwise": ["damaged is DAMAGED_GOODS now"],
@@ -42,6 +46,34 @@ def test_a_tool_that_is_gone_and_one_that_is_as_it_was() -> None:
         release_of(new).release()
     )
     assert release_note(release_of(OLD).release()).strip() == NO_CHANGE
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "words"),
+    [
+        ({"default": True}, {"default": False}, "is false where it is left out, and was true"),
+        ({"default": 5}, {}, "is nothing where it is left out, and was 5"),
+        ({"maximum": 100}, {"maximum": 20}, "has another limit now: maximum 20"),
+        ({"description": "At most 90."}, {"description": "At most 31."}, "another description"),
+    ],
+)
+def test_defaults_limits_and_texts_are_told(
+    was: dict[str, Any], now: dict[str, Any], words: str
+) -> None:
+    kind = {"type": "boolean" if was.get("default") is True else "integer"}
+    sides = [
+        {
+            "name": "list_orders",
+            "description": "List the orders.",
+            "inputSchema": {"type": "object", "properties": {"size": {**kind, **more}}},
+        }
+        for more in (was, now)
+    ]
+    old, new = (side_of("mcp", "x", [side]) for side in sides)
+    note = release_note(Release(old, new, Answers()))
+    assert "list_orders: the parameter size " in note
+    assert words in note
+    assert NO_CHANGE not in note
 
 
 def test_a_name_that_instructs_is_not_said() -> None:

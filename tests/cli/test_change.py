@@ -115,6 +115,27 @@ def test_changed_choices_are_carried_and_the_task_that_meets_them_is_said(
     assert failed == [("toolshift.change.desk_agents:memorised", "refund")]
 
 
+def test_what_a_text_may_say_otherwise_is_not_tested_by_the_tools_of_today(
+    toolshift: Run, desk: Path
+) -> None:
+    other = listed("get_order", "Look up an order of the last 90 days.", order_id=TEXT)
+    (desk / "text.json").write_text(json.dumps([SAME[0], other, SAME[2]]))
+    words = ("text.json", "--world", "tasks.yaml", "--agent", "desk_agents:memorised")
+    code, said = read(toolshift, "same.json", *words)
+    (row,) = [row for row in said["rows"] if row["change"]["kind"].startswith("description")]
+    assert (code, row["severity"], row["carriage"], row["tasks"]) == (
+        0,
+        "maybe",
+        "carried",
+        ["total"],
+    )
+    assert "do as before" in row["untested"]
+    assert "the new server" in row["cure"]
+    text = toolshift("change", "same.json", *words)[1]
+    assert text.count("do as before") == 1
+    assert "Not tested:" in text
+
+
 def test_a_breaking_change_that_no_task_meets_is_untested(toolshift: Run, desk: Path) -> None:
     words = ("same.json", "ticket.json", "--world", "tasks.yaml", "--agent", "oracle")
     code, found = read(toolshift, *words, "--out", "run")

@@ -189,6 +189,31 @@ def test_unknown_arguments_that_are_refused_now() -> None:
     assert (change.kind, change.severity) == ("limit_tightened", "maybe")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "severity"),
+    [
+        ("List events of at most 90 days.", "List events of at most 31 days.", "maybe"),
+        ("Share of the users, from 0 to 1.", "Share of the users, from 0 to 100.", "maybe"),
+        ("List the events of a day.", "List the events of one day.", "harmless"),
+    ],
+)
+def test_a_text_with_another_number_may_mean_something_else(
+    before: str, after: str, severity: str
+) -> None:
+    (change,) = changes_between([tool("list_events", before)], [tool("list_events", after)])
+    assert change.severity == severity
+
+
+def test_of_two_long_texts_what_differs_is_shown() -> None:
+    same = (
+        "List the events of a calendar, newest first, with their titles and all who are invited. "
+    )
+    old, new = (tool("list_events", f"{same}At most {days} days.") for days in (90, 31))
+    (change,) = changes_between([old], [new])
+    assert "At most 90 days. -> " in change.sentence
+    assert change.sentence.endswith("At most 31 days.")
+
+
 def test_every_kind_is_explained() -> None:
     change = ToolChange("parameter_renamed", "a", "a", "breaking", "fields[].ref", "ref", "target")
     assert change.sentence == "a, fields[].ref: a parameter has another name: ref -> target"

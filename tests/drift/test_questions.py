@@ -248,6 +248,94 @@ def test_an_answer_turns_what_is_asked_into_what_is_carried(case: str) -> None:
             assert row.carriage in ("carried", "asked"), row
 
 
+@pytest.mark.parametrize("case", [*CASES, "a value in another unit"])
+def test_a_question_that_is_left_open_in_the_file_is_asked_as_without_it(case: str) -> None:
+    """So the second run of a command says what the first one did, whatever it left behind."""
+    euros, cents = ({**NUMBER, "description": f"Amount in {unit}."} for unit in ("euros", "cents"))
+    unit = tool("pay", amount=euros), tool("pay", amount=cents)
+    old, new = unit if case not in CASES else CASES[case][:2]
+    first = read([old], [new])
+    second = read([old], [new], first.draft)
+    assert asked(first)
+    assert (asked(second), rows(second)) == (asked(first), rows(first))
+    assert second.shift.mapping == first.shift.mapping
+
+
+def flag(name: str, text: str) -> dict[str, Any]:
+    """A tool with a boolean; "" for one without a text."""
+    return tool("set_flag", **{name: {**FLAG, **({"description": text} if text else {})}})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_asked"),
+    [
+        (("enabled", "Whether it is on."), ("disabled", "Whether it is off."), True),
+        (("enabled", ""), ("disabled", ""), True),
+        (("archived_too", "With archived ones."), ("archived_too2", "No archived ones."), True),
+        (("enabled", "Whether it is on."), ("is_enabled", "Whether it is on."), False),
+        (("isEnabled", ""), ("is_enabled", ""), False),
+    ],
+)
+def test_a_boolean_that_may_say_the_reverse_is_asked(
+    old: tuple[str, str], new: tuple[str, str], is_asked: bool
+) -> None:
+    settling = read([flag(*old)], [flag(*new)])
+    path = f"params.set_flag.{old[0]}"
+    assert (path in asked(settling)) == is_asked
+    if is_asked:
+        assert "reverse" in settling.reading.questions[0]["asked"]
+        assert f"[values.set_flag.{old[0]}]" in settling.open[0].note
+        assert settling.shift.mapping.params == {"set_flag": {old[0]: UNDECIDED}}
+
+
+@pytest.mark.parametrize(
+    ("olds", "news", "taken"),
+    [
+        (
+            ("source", "target"),
+            ("from_env", "to_env"),
+            dict.fromkeys(("source", "target"), UNDECIDED),
+        ),
+        (
+            ("from_env", "to_env"),
+            ("from_stage", "to_stage"),
+            {"from_env": "from_stage", "to_env": "to_stage"},
+        ),
+    ],
+)
+def test_parameters_of_one_text_are_paired_by_their_names_alone(
+    olds: tuple[str, str], news: tuple[str, str], taken: dict[str, str]
+) -> None:
+    said = {**TEXT, "description": "Environment of the copy."}
+    sides = [[tool("copy_flag", **dict.fromkeys(names, said))] for names in (olds, news)]
+    assert read(*sides).shift.mapping.params.get("copy_flag", {}) == taken
+
+
+@pytest.mark.parametrize("answer", [None, {"kind": "type"}])
+def test_what_one_alternative_requires_is_said_with_its_value(
+    answer: dict[str, str] | None,
+) -> None:
+    name = "type" if answer else "kind"
+    kinds = {"type": "string", "enum": ["vacation", "sick"]}
+    old = tool("request_leave", kind=kinds, doctor=TEXT)
+    needs = {"vacation": [name], "sick": [name, "doctor"]}
+    parts = [
+        {
+            "type": "object",
+            "properties": {name: {"const": value}, "doctor": TEXT},
+            "required": required,
+        }
+        for value, required in needs.items()
+    ]
+    new = {**old, "inputSchema": {"type": "object", "oneOf": parts}}
+    settling = read([old], [new], Answers(params={"request_leave": answer}) if answer else None)
+    (row,) = (
+        r for r in settling.reading.rows if r.change and r.change.kind == "parameter_required"
+    )
+    assert row.severity == "breaking"
+    assert f"where {name} is sick" in row.sentence
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_only_a_question_of_a_tool_or_parameter_is_not_taken(case: str) -> None:
     old, new, path, _ = CASES[case]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import msgspec
 import pytest
 from scenes import clean_scenes, shifted
 from strangers import one_mistake, second_look, third_look
 from strangers.one_mistake import play
 
 from toolshift.core.scene import Scene
+from toolshift.core.tool import Param
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grade import grade
-from toolshift.report.behind import change_behind, wrong_arguments
+from toolshift.report.behind import _of_tool, change_behind, wrong_arguments
 
 AGENTS = {**one_mistake.AGENTS, **second_look.AGENTS, **third_look.AGENTS}
 
@@ -92,3 +96,20 @@ def test_where_no_argument_is_wrong_none_is_named() -> None:
             cause = grade(episode).cause
             at = guilty_step(scene, episode.steps, cause)
             assert not wrong_arguments(scene, episode.steps, at, cause)
+
+
+def test_what_changed_of_a_parameter_that_the_call_leaves_out_is_not_blamed() -> None:
+    clean = next(iter(clean_scenes("poi", 1)))
+    call = next(step for step in clean.calls if step.kind == "call")
+    tool = next(one for one in clean.reachable if one.name == call.name)
+    passed, left_out = tool.params[0], Param("order", "order", {"enum": ["a", "b"]}, False)
+    other = dataclasses.replace(left_out, schema={"enum": ["A", "B"]})
+    renamed = dataclasses.replace(passed, name="other_name")
+
+    def told(*params: Param) -> str:
+        before = msgspec.structs.replace(tool, params=(passed, left_out))
+        return "; ".join(_of_tool(before, msgspec.structs.replace(tool, params=params), call))
+
+    assert "other_name" in told(renamed, other)
+    assert "choices" not in told(renamed, other)
+    assert "choices" in told(passed, other)

@@ -7,10 +7,11 @@ of names, choices and results. The words of a server are quoted as `adapt.notes`
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from typing import Any
 
 from toolshift.adapt.notes import in_words, listed, quoted
 from toolshift.core.ask import as_said
-from toolshift.drift.schemas import Moves, members
+from toolshift.drift.schemas import Difference, Moves, members, text_differences
 from toolshift.interop.schema import flattened
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.mapped_tools import Route
@@ -49,7 +50,15 @@ def _of_route(release: Release, new: str, route: Route) -> Iterator[str]:
         yield way
     if route.inside:
         return
-    for sentence in (*_arguments(release, new, route), *_results(route), *_pages(route)):
+    told = (release.before.sources[route.old].raw, release.after.sources[new].raw)
+    texts = text_differences("", *(raw.get("description") for raw in told))
+    otherwise = [f"it {said}" for one in texts if (said := _in_values(one))]
+    for sentence in (
+        *otherwise,
+        *_arguments(release, new, route),
+        *_results(route),
+        *_pages(route),
+    ):
         yield f"{_name(new)}: {sentence}"
 
 
@@ -89,8 +98,28 @@ def _members(was: Source, now: Source, moves: Moves, told: Container[str]) -> It
     for one in members("", olds, news, moves, closed):
         if one.kind == "parameter_renamed":
             yield f"{_place(one.where)} is {quoted(str(one.after)) or 'called otherwise'} now"
-        elif said := in_words(one):
+        elif said := in_words(one) or _in_values(one):
             yield f"{_place(one.where)} {said}"
+
+
+def _in_values(one: Difference) -> str:
+    """What has changed in a default, a limit or a text, without the name of the parameter."""
+    if one.kind.startswith("default_"):
+        was, now = (_given(side) for side in (one.before, one.after))
+        return f"is {now} where it is left out, and was {was}"
+    if one.kind.startswith("limit_"):
+        limits = one.after if isinstance(one.after, dict) else {}
+        plain = {key: value for key, value in limits.items() if isinstance(value, int | float)}
+        told = ", ".join(f"{key} {value}" for key, value in plain.items())
+        return f"has another limit now{f': {told}' if told else ''}"
+    if one.kind.startswith("description_") and one.severity != "harmless":
+        return "has another description, which may mean something else"
+    return ""
+
+
+def _given(value: Any) -> str:
+    """What a tool gets where a parameter is left out."""
+    return "nothing" if value is None else _said(value)
 
 
 def _results(route: Route) -> Iterator[str]:

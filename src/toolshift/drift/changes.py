@@ -38,8 +38,8 @@ from toolshift.drift.schemas import (
     text_differences,
 )
 from toolshift.interop.normal import Node, normal
-from toolshift.interop.parts import tagged
-from toolshift.interop.schema import inner_changes
+from toolshift.interop.parts import Tagged, tagged
+from toolshift.interop.schema import choices_of, inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.moved import opened_sides
@@ -146,7 +146,7 @@ class ToolChange(msgspec.Struct, frozen=True):
             return f"{gone} is gone. Is it {self.perhaps} now?{because}"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
-        values = [_short(side) for side in (self.before, self.after)]
+        values = [_short(side) for side in _from_difference(self.before, self.after)]
         moved = f": {' -> '.join(values)}" if any(values) else ""
         if self.kind in ("tool_added", "tool_removed"):
             moved = ""
@@ -157,15 +157,31 @@ class ToolChange(msgspec.Struct, frozen=True):
         return f"{name}{place}: {KINDS[self.kind]}{moved}{perhaps}"
 
 
+_SHORT = 80
+"""Letters of a value that are shown."""
+_BEFORE = 12
+"""Letters that two long texts have in common and that are shown before what differs."""
+
+
+def _from_difference(before: Any, after: Any) -> tuple[Any, Any]:
+    """Two long texts from where they begin to differ, a word or two before."""
+    texts = [one if isinstance(one, str) else "" for one in (before, after)]
+    pairs = enumerate(zip(*texts, strict=False))
+    lead = next((place for place, (one, other) in pairs if one != other), 0)
+    start = texts[0].rfind(" ", 0, max(0, lead - _BEFORE)) + 1
+    if max(map(len, texts)) <= _SHORT or not start:
+        return before, after
+    first, second = (f"...{text[start:]}" for text in texts)
+    return first, second
+
+
 def _short(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return _first_of(value)
     written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    if len(written) <= 40:
-        return written
-    return f"{written[:37]}..."
+    return written if len(written) <= _SHORT else f"{written[: _SHORT - 3]}..."
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -360,11 +376,8 @@ def _of_alternatives(
     old, new = tagged(was), tagged(now)
     if not new:
         return
-    words = moves.words.get(old.name, {}) if old else {}
-    pairs = (
-        [(tag, words.get(tag, tag)) for tag in old.parts] if old else [("", said.get(new.name, ""))]
-    )
     known, to = _params(was), {name: moves.names.get(name) or name for name in _params(was)}
+    pairs = [*_alternatives_met(old, new, known, to, moves)] or [("", said.get(new.name, ""))]
     back = {now: was for was, now in to.items()}
     for tag, other in pairs:
         before = {*was.get("required", ()), *(old.parts[tag].get("required", ()) if old else ())}
@@ -374,6 +387,21 @@ def _of_alternatives(
                 continue
             kind = "parameter_required" if mine in known else "required_parameter_added"
             yield Difference(kind, mine, None, f"where {new.name} is {other}", "breaking")
+
+
+def _alternatives_met(
+    old: Tagged | None,
+    new: Tagged,
+    known: Mapping[str, Param],
+    to: Mapping[str, str],
+    moves: Moves,
+) -> Iterator[tuple[str, str]]:
+    """The values that said which alternative it is, and what they are now: of alternatives that
+    were there, or the choices of a parameter that says so now."""
+    name = old.name if old else next((name for name in known if to[name] == new.name), "")
+    words = moves.words.get(name, {})
+    values = old.parts if old else choices_of(known[name].schema) if name else ()
+    yield from ((str(value), words.get(str(value), str(value))) for value in values)
 
 
 def _inputs(source: Source) -> Node:

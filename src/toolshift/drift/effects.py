@@ -151,11 +151,11 @@ def says_otherwise(before: str, after: str) -> bool:
 
     An edit is harmless by what is known of it: nothing but spelling, or a rewording in English that
     begins with the same verb, or another verb of reading, and in which no act, opposite, negation,
-    unit or date has come or gone. An edit in another language cannot be judged, so it may mean
-    something else.
+    number, unit or date has come or gone. An edit in another language cannot be judged, so it may
+    mean something else.
     """
     first, second = (tokens(_SHORTENED.sub(" not", text)) for text in (before, after))
-    if _symbols(before) != _symbols(after):
+    if _symbols(before) != _symbols(after) or _numbers(before) != _numbers(after):
         return True
     if first == second:
         return False
@@ -198,6 +198,11 @@ def _same_act(one: str, other: str) -> bool:
 def _symbols(text: str) -> list[str]:
     """The symbols of a text, such as a currency or a sign of comparison."""
     return [sign for sign in text if unicodedata.category(sign) in ("Sc", "Sm")]
+
+
+def _numbers(text: str) -> set[str]:
+    """The numbers of a text: a limit, an amount, a version."""
+    return set(re.findall(r"\d+(?:[.,]\d+)*", text))
 
 
 def _singular(word: str) -> str:

@@ -11,7 +11,9 @@ No reading at all is left where a tool that reads would have become one that doe
 reads: what a tool may stand for is decided by what is known of it, never by what is not.
 
 A parameter is likely from `CLOSE_PARAMS` on, or where one required parameter of a type is all that
-is gone and one all that has come; where the names say different units it is a question.
+is gone and one all that has come; where the names say different units it is a question. So is
+a boolean that has another text, for it may say the reverse; and where two have one text, only their
+names tell which is which.
 
 What is certain or likely is taken. Of tools and parameters a question is not: until it is answered
 a tool is gone on one side and new on the other, and so is a parameter.
@@ -31,7 +33,14 @@ from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import units_in
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, Several
-from toolshift.shifts.release.match import POSSIBLE, alike_texts, alike_tools, weights_of
+from toolshift.shifts.release.match import (
+    POSSIBLE,
+    alike_names,
+    alike_texts,
+    alike_tools,
+    may_be_turned,
+    weights_of,
+)
 from toolshift.shifts.release.merge import reads
 from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
@@ -255,14 +264,29 @@ def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: To
     mine, theirs = olds.get(path), news.get(one.guess)
     if _units(path, mine).keys() != _units(one.guess, theirs).keys():
         return False  # in another unit of the same kind is asked apart, as `param_units`
+    if mine is None or theirs is None:
+        return one.likeness >= CLOSE_PARAMS
+    if may_be_turned(mine, theirs):
+        return False
+    gone_or_come = [param for name, param in olds.items() if name not in news and name != path]
+    gone_or_come += [param for name, param in news.items() if name not in olds and param != theirs]
+    if any(_said_alike(param, mine, theirs) for param in gone_or_come):
+        return alike_names(path, one.guess) >= CLOSE_PARAMS
     if one.likeness >= CLOSE_PARAMS:
         return True
-    if mine is None or theirs is None:
-        return False
     gone = [name for name, param in olds.items() if param.required and name not in news]
     came = [name for name, param in news.items() if param.required and name not in olds]
     alike = bool(kinds_of(mine.schema) & kinds_of(theirs.schema))
     return alike and gone == [path] and came == [one.guess]
+
+
+def _said_alike(param: Param, *others: Param) -> bool:
+    """Whether a parameter has the type and the text of another, so that only names tell them."""
+    told = str(param.schema.get("description") or ""), kinds_of(param.schema)
+    return bool(told[0]) and any(
+        told == (str(each.schema.get("description") or ""), kinds_of(each.schema))
+        for each in others
+    )
 
 
 def _units(name: str, param: Param | None) -> Mapping[str, str]:

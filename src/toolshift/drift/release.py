@@ -308,13 +308,20 @@ class _Judge:
             note = f"{in_words(question)}{', one of too many questions' if too_many else ''}"
             return ("said" if too_many else "asked"), note
         if change.kind in _SHOWN:
-            return "carried", ""
+            return "carried", AS_BEFORE if self._means_otherwise(change) else ""
         check = _CHECKS.get(change.kind)
         if check:
             return check(self.release, change)
         return "said", _WHY_NOT.get(
             change.kind, "it is shown, and the tool behind it does not know"
         )
+
+    def _means_otherwise(self, change: ToolChange) -> bool:
+        """Whether a text may say that a tool does something else, and nothing carries that."""
+        units = self.release.answers.param_units.get(change.old, {})
+        texts = ("description_small", "description_reworded", "description_rewritten")
+        means_otherwise = change.kind in texts and change.severity != "harmless"
+        return means_otherwise and change.where not in units
 
     def _of_results(self, change: ToolChange) -> tuple[Carriage, str]:
         """Whether a change of results is carried: it may be many, and needs all of them to be."""
@@ -478,7 +485,9 @@ _SHOWN = frozenset(
         "title_changed", "deprecation_added", "deprecation_removed",
     )
 )  # fmt: skip
-"""Changes that are carried whole by what an agent is shown and by what its calls are held to."""
+"""Changes that are carried by what an agent is shown and by what its calls are held to."""
+AS_BEFORE = "agents are shown the new text, and the tools behind it do as before"
+"""Of a text that may say that a tool does something else."""
 _WHY_NOT = {
     "schema_changed": "read it: what it does to calls is not known",
     "other_changed": "read it: what it does to calls is not known",
@@ -683,6 +692,8 @@ def _met(
         why, cure = "", ""
         if tested and row.carriage == "asked":
             why, cure = "only its likeliest reading was tested", "answer the question"
+        elif tested and row.note == AS_BEFORE:
+            why, cure = AS_BEFORE, _NEW_SERVER
     else:
         called = change is not None and any(call.tool == change.old for call in calls)
         why, cure = _why(row, tasks, outcomes, left, has_world, called)
@@ -712,7 +723,7 @@ def _why(
     if reason:
         return reason, row.note if row.carriage == "asked" else _MAPPED
     if row.carriage == "said":
-        return row.note, "the new server: `tools:` of tasks.yaml"
+        return row.note, _NEW_SERVER
     if not outcomes:
         return "no agent is given", "--agent mymodule:my_agent"
     return _why_not_met(change, [e[task] for e in outcomes.values() for task in tasks if task in e])
@@ -729,6 +740,7 @@ def _why_not_met(change: ToolChange, ends: Sequence[Outcome]) -> tuple[str, str]
     return "its episodes are void", "run it again"
 
 
+_NEW_SERVER = "the new server: `tools:` of tasks.yaml"
 _MAPPED = "say in the mapping (--mapping) what it has become"
 
 

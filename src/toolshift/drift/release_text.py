@@ -11,7 +11,7 @@ import msgspec
 from toolshift.core.canonical import canonical
 from toolshift.core.command_line import command
 from toolshift.drift.changes import KINDS
-from toolshift.drift.release import BESIDE_THE_CALLS, Outcome, Reading, Row
+from toolshift.drift.release import AS_BEFORE, BESIDE_THE_CALLS, Outcome, Reading, Row
 from toolshift.report.gate_markdown import plain
 from toolshift.report.junit import legal, suite_xml
 
@@ -160,7 +160,11 @@ def untested_in_words(reading: Reading) -> Iterator[str]:
 def said_in_words(reading: Reading) -> Iterator[str]:
     """Changes that are only said, a reason a line, and what results have no more."""
     rows = [row for row in reading.rows if row.severity != "harmless"]
-    said = [(row.note, row.sentence.partition(":")[0]) for row in rows if row.carriage == "said"]
+    said = [
+        (row.note, row.sentence.partition(":")[0])
+        for row in rows
+        if row.carriage == "said" or (row.note == AS_BEFORE != row.untested)
+    ]
     for why, changes in _grouped(said):
         yield f"{_some(changes)}: {why}."
     for row in rows:
@@ -170,7 +174,7 @@ def said_in_words(reading: Reading) -> Iterator[str]:
                 f"{change.old} is gone, so a refusal of {_some(row.tasks)} is taken to be right, "
                 "by the expected calls alone. Where another tool does the same, look at the trace."
             )
-        if row.carriage == "carried" and row.note:
+        if row.carriage == "carried" and row.note not in ("", AS_BEFORE):
             yield f"{row.sentence.partition(':')[0]}: {row.note}."
 
 

@@ -109,13 +109,22 @@ def _of_tool(before: Tool, after: Tool, call: Step) -> Iterator[str]:
         yield f"{before.name} is {after.name}"
     old = {param.fact: param for param in before.params}
     passed = sorted(after.params, key=lambda p: p.name in call.given and not _is_new(p, old))
+    of_others = list[str]()
+    told = False
     for param in passed:
         then = old.get(param.fact)
         if then is None and param.required:
+            told = True
             yield f"{after.name} needs {param.name}"
         elif then is not None:
-            yield from _of_parameter(then, param, after.name)
-            yield from _of_default(then, param, after.name, call)
+            met = param.required or not {then.name, param.name}.isdisjoint(call.given)
+            own = [*_of_parameter(then, param, after.name)]
+            of_others += own if not met else ()
+            own = [*(own if met else ()), *_of_default(then, param, after.name, call)]
+            told = told or bool(own)
+            yield from own
+    if not told:  # it may be one of these that the call should have had
+        yield from of_others
 
 
 def _of_default(before: Param, after: Param, tool: str, call: Step) -> Iterator[str]:

@@ -116,20 +116,25 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     given: dict[str, dict[str, Any]] = {}
 
 
-_OF_VALUES = ("given", "returned", "pages", "defaults")
+_DEPTHS = {"renamed": 1, "beside": 1, "values": 3, "result_values": 3}
+"""How many names lead to an entry of a table; two, where it is not here."""
 
 
 def decided(answers: Answers) -> Answers:
-    """The answers without the values that are still open."""
+    """The answers without what is still open, which is asked as if it were not there."""
     tables = {
-        name: {
-            tool: {key: value for key, value in table.items() if value != UNDECIDED}
-            for tool, table in getattr(answers, name).items()
-        }
-        for name in _OF_VALUES
+        name: _without_open(table, _DEPTHS.get(name, 2))
+        for name in Answers.__struct_fields__
+        if isinstance(table := getattr(answers, name), dict) and name not in ("merged", "split")
     }
-    kept = {name: {tool: t for tool, t in each.items() if t} for name, each in tables.items()}
-    return msgspec.structs.replace(answers, **kept)
+    return msgspec.structs.replace(answers, **tables)
+
+
+def _without_open(table: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    if depth == 1:
+        return {key: value for key, value in table.items() if value != UNDECIDED}
+    inner = {key: _without_open(each, depth - 1) for key, each in table.items()}
+    return {key: each for key, each in inner.items() if each}
 
 
 class WrongMapping(UsageError):

@@ -29,6 +29,7 @@ import numpy as np
 import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
 from toolshift.core.tool import Effect, Param, Tool
+from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source
 
 SURE = 0.65
@@ -221,6 +222,18 @@ def alike_params(one: Param, other: Param) -> float:
         parts.append((0.3, alike_texts(told, said)))
     parts.append((0.2, float(one.schema.get("type") == other.schema.get("type"))))
     return sum(w * value for w, value in parts) / sum(w for w, _ in parts)
+
+
+def may_be_turned(one: Param, other: Param) -> bool:
+    """Whether a boolean may say the reverse of another: nothing but the same text tells it.
+
+    `enabled` and `disabled`, `include_archived` and `exclude_archived` are as alike as a name and
+    its new spelling.
+    """
+    kinds = [kinds_of(param.schema) - {"null"} for param in (one, other)]
+    texts = [words(str(param.schema.get("description") or "")) for param in (one, other)]
+    same_name = known_words(one.name) == known_words(other.name)
+    return kinds == [{"boolean"}] * 2 and not same_name and (not texts[0] or texts[0] != texts[1])
 
 
 def pair(

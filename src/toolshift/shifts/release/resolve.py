@@ -31,6 +31,7 @@ from toolshift.shifts.release.match import (
     alike_params,
     alike_tools,
     clashing,
+    may_be_turned,
     pair,
     weights_of,
 )
@@ -57,6 +58,7 @@ class Question:
         choices: what else it may be.
         tools: the old tools that it is of.
         also: other entries that have the same answer.
+        turned: the guess may say the reverse of it, as booleans do.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class Question:
     choices: tuple[str, ...]
     tools: tuple[str, ...] = ()
     also: tuple[Path, ...] = ()
+    turned: bool = False
 
     @property
     def note(self) -> str:
@@ -78,6 +81,10 @@ class Question:
             return f'{self.choices[0]}, or "" where it is gone'
         if not self.guess:
             return f"one of {', '.join(self.choices[:20])}"
+        if self.turned:
+            table = ".".join(as_key(key) for key in ("values", *self.path[1:]))
+            reverse = f'if it says the reverse, also [{table}] true = "false", false = "true"'
+            return f"perhaps {self.guess} (likeness {self.likeness:.2f}); {reverse}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
 
 
@@ -93,6 +100,8 @@ def in_words(question: Question) -> str:
         return f"which of {', '.join(question.choices[:20])} is {rest[-1]} now?"
     if table in OF_UNITS:
         return f"are values of {rest[-1]} converted, {question.guess}?"
+    if question.turned:
+        return f"has {rest[-1]} become {question.guess}, or is that its reverse?"
     return f"has {'.'.join(rest) or tool} become {question.guess}?"
 
 
@@ -139,25 +148,30 @@ class _Draft:
         alike: Callable[[Any, Any], float],
         clash: Callable[[Any, Any], bool] = lambda old, new: False,
         possible: float = POSSIBLE,
+        turned: Callable[[Any, Any], bool] = lambda old, new: False,
     ) -> dict[str, str]:
         """What became what among things of one kind: old name to new, where they differ.
 
-        Two that `clash` are never paired without an answer, and two that are less alike than
-        `possible` not at all.
+        Two that `clash` are never paired without an answer, two of which one may be the other
+        `turned` are asked however alike they are, and two less alike than `possible` are no pair.
         """
         decided = {old: new for old, new in given.items() if new != UNDECIDED}
         taken = {*decided.values(), *(old for old in olds if old in news and old not in decided)}
         gone = {old: one for old, one in olds.items() if old not in decided and old not in news}
         come = {new: one for new, one in news.items() if new not in taken}
         for guess in pair(gone, come, alike, possible):
-            clashing = clash(olds[guess.old], news[guess.new])
-            if guess.sure and not clashing:
+            one, other = olds[guess.old], news[guess.new]
+            clashing = clash(one, other)
+            reverse = turned(one, other)
+            if guess.sure and not clashing and not reverse:
                 decided[guess.old] = guess.new
                 continue
             if self.accept and clashing:
                 continue
             choices = tuple(sorted(come))
-            question = Question((*path, guess.old), guess.new, guess.likeness, choices)
+            question = Question(
+                (*path, guess.old), guess.new, guess.likeness, choices, turned=reverse
+            )
             decided[guess.old] = guess.new if self.accept else UNDECIDED
             (self.guessed if self.accept else self.questions).append(question)
         return decided
@@ -404,7 +418,7 @@ def _settle_pair(
     likeness = _flags_too(
         [p for n, p in free.items() if n not in news], [p for n, p in news.items() if n not in olds]
     )
-    moved = draft.match(("params", old), free, news, answers, likeness)
+    moved = draft.match(("params", old), free, news, answers, likeness, turned=may_be_turned)
     params[old] = {**params.get(old, {}), **moved}
     for name, param in olds.items():
         partner = news.get(moved.get(name, name))
@@ -468,7 +482,9 @@ def _settle_inside(
     def names(gone: Mapping[str, Param], come: Mapping[str, Param]) -> dict[str, str]:
         free = {path: one for path, one in gone.items() if path not in own}
         answers = {path: known[path] for path in free if path in known}
-        moved = draft.match(("params", old), free, come, answers, alike_params)
+        moved = draft.match(
+            ("params", old), free, come, answers, alike_params, turned=may_be_turned
+        )
         found.update(moved)
         return moved
 

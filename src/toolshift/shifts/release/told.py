@@ -37,8 +37,15 @@ Read = tuple[str, Route, dict[str, Any]]
 
 
 def _results(release: Mapped, scene: Scene) -> Iterator[Read]:
-    """What the calls of a task return, where their results change."""
+    """What the calls of a task return, where their results change.
+
+    A tool that is still there, beside its successor, returns what it returns.
+    """
     routes = {route.old: route for several in release.routes.values() for route in several}
+    still = (
+        route for new, several in release.routes.items() for route in several if route.old == new
+    )
+    routes |= {route.old: route for route in still}
     truth = scene.truth.open()
     for step in scene.calls:
         for name, arguments in step.true:
