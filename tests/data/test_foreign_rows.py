@@ -58,6 +58,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "available_tools": json.dumps(TOOLS),
         "target_tools": "rates-get_rate",
     },
+    "results of the role ipython": {
+        "messages": [*MODERN[:2], MODERN[2] | {"role": "ipython"}, *MODERN[3:]],
+        "tools": TOOLS,
+    },
     "each tool a text": {"messages": MODERN, "tools": [json.dumps(FUNCTION), json.dumps(OTHER)]},
     "tools in another column": {"messages": MODERN, "tools": None, "tool_defs": json.dumps(TOOLS)},
     "tools in another column, empty": {"messages": MODERN, "tools": [], "tool_defs": TOOLS},
@@ -417,3 +421,11 @@ def test_an_answer_in_words_beside_an_input_is_not_dropped():
     }
     with pytest.raises(RowFault, match="no known format has these columns: input, output"):
         recognised(row)
+
+
+def test_a_result_that_a_shift_adds_has_the_role_of_the_others(tmp_path: Path) -> None:
+    row = ROWS["results of the role ipython"]
+    ((made,), _) = augment(row, tmp_path / "out.jsonl", "--shift", "transient_error:1")
+    roles = [said["role"] for said in made["messages"]]
+    assert roles.count("ipython") == roles.count("assistant") - 1 > 1
+    assert "tool" not in roles

@@ -134,3 +134,17 @@ def test_what_a_shift_adds_is_written_as_the_others_are_and_not_learned() -> Non
 def test_what_is_not_shifted_is_left_out_with_a_sentence(changed: Body, said: str) -> None:
     with pytest.raises(RowFault, match=said):
         read_as(recognised({**ROW, **changed}), {**ROW, **changed})
+
+
+def test_texts_around_a_call_are_renamed_in_their_places() -> None:
+    said = [
+        {"type": "message", "role": "assistant", "content": [part, part]}
+        for part in [{"type": "output_text", "text": "get_rate", "annotations": []}]
+    ]
+    row = {**ROW, "input": [*ROW["input"][:2], *said, ROW["input"][2], *said, ROW["input"][3]]}
+    made = shifted("tool_name_noise:3", row)
+    name = made["tools"][0]["name"]
+    texts = [item for item in made["input"] if item.get("role") == "assistant"]
+    expected = [{**said[0], "content": [{**part, "text": name} for part in said[0]["content"]]}]
+    assert texts == expected * 2
+    assert [i.get("type") for i in made["input"]] == [i.get("type") for i in row["input"]]

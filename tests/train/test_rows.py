@@ -8,7 +8,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.lm.prompt import to_plain_messages
 from toolshift.train.data import make_rows
-from toolshift.train.rows import checked, read_rows, turns_of, write_rows
+from toolshift.train.rows import checked, read_rows, turns_of, with_known_roles, write_rows
 from toolshift.train.scenes import Mix
 
 
@@ -254,3 +254,11 @@ def test_trl_learns_the_turns_and_nothing_else(tmp_path, toolshift):
     for row, ids, labels in zip(data, batch["input_ids"], batch["labels"], strict=True):
         said = trainer.processing_class.decode(ids[labels != -100])
         assert said.rstrip("\n") == row["completion"][0]["content"] + "<|im_end|>"
+
+
+@pytest.mark.parametrize("role", ["function", "ipython"])
+def test_results_of_other_roles_are_results(role):
+    said = [{"role": role, "content": "1"}, {"role": "user", "content": "?"}]
+    assert with_known_roles({"messages": said}) == {
+        "messages": [{"role": "tool", "content": "1"}, said[1]]
+    }

@@ -38,6 +38,7 @@ from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.formats.adp import ADP_ROWS, without_tools
 from toolshift.data.formats.of_dialects import GEMINI_ROWS
+from toolshift.data.formats.prompt_completion import PROMPT_COMPLETION_ROWS, without_sides
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
@@ -374,6 +375,8 @@ def _further(row: Row, form: Format) -> Row:
         row = without_tools(row)
     if form is RESPONSES_ROWS:
         row = without_items(row)
+    if form is PROMPT_COMPLETION_ROWS:
+        row = without_sides(row)
     if form is GEMINI_ROWS:
         known |= {"contents", "systemInstruction", "system_instruction", "toolConfig"}
     return {key: value for key, value in row.items() if key not in known}

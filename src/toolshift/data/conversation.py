@@ -126,21 +126,38 @@ CALLS_HERE = "\0<calls>\0"
 """Stands in a text where a format writes calls inside of it."""
 
 
+PART_HERE = "\0<part>\0"
+"""Stands in what the assistant or the system says where a format holds that in several parts."""
+
+
+def parts_in(text: str) -> list[str]:
+    """The texts of the parts in which something is said."""
+    return text.split(PART_HERE)
+
+
 def portable(conversation: Conversation) -> Conversation:
     """The conversation without marks of the format that it was read from.
 
     Calls that were made at once, as some formats say them one by one, are one message.
     """
     messages = [
-        msgspec.structs.replace(message, text=_without_marks(message.text))
-        if "\0<" in message.text
+        msgspec.structs.replace(
+            message,
+            text=without_marks(message.text),
+            thought="\n".join(parts_in(message.thought)),
+        )
+        if "\0<" in message.text or PART_HERE in message.thought
         else message
         for message in conversation.messages
     ]
     return Conversation(conversation.tools, _at_once(messages))
 
 
-def _without_marks(text: str) -> str:
+def without_marks(text: str) -> str:
+    """A text without marks of the format that it was read from."""
+    text = "".join(parts_in(text))
+    if "\0<" not in text:
+        return text
     return text.replace(TOOLS_HERE, "").replace(CALLS_HERE, "").rstrip()
 
 

@@ -165,8 +165,11 @@ def _refilled(items: Any, like: Any) -> Any:
 
 _TEXT, _NUMBER = "string", "int64"
 _CALL = {"id": _TEXT, "type": _TEXT, "function": {"name": _TEXT, "arguments": _TEXT}}
+_CALLING = {"tool_calls": [_CALL], "tool_call_id": _TEXT, "name": _TEXT}
 _SAID: dict[str, dict[str, Any]] = {
-    "messages": {"tool_calls": [_CALL], "tool_call_id": _TEXT, "name": _TEXT, "weight": _NUMBER},
+    "messages": {**_CALLING, "weight": _NUMBER},
+    "prompt": _CALLING,
+    "completion": _CALLING,
     "conversations": {"weight": _NUMBER},
     "content": {
         "function": _TEXT, "kwargs": _TEXT, "description": _TEXT, "tool_call_id": _TEXT,
@@ -195,7 +198,7 @@ def _level_message(message: Any, more: dict[str, Any]) -> Any:
     if not isinstance(message, dict) or _SPEAKER.isdisjoint(message):
         return message
     out = {**dict.fromkeys(more), **_in_text(message)}
-    if out["weight"] is None:
+    if "weight" in more and out["weight"] is None:
         out["weight"] = 1
     if isinstance(out.get("tool_calls"), list):
         out["tool_calls"] = [_level_call(call) for call in out["tool_calls"]]

@@ -210,7 +210,7 @@ class _Play:
         else:
             for call, result, attempts in zip(message.calls, recorded, made, strict=True):
                 self._one_by_one(message, text, call, result, attempts)
-                text = ""
+                text, message = "", msgspec.structs.replace(message, thought="")
         self._see(self.live.tools())
         return taken
 

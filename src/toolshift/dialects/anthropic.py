@@ -18,6 +18,8 @@ from toolshift.core.tool import JSON
 from toolshift.dialects.anthropic_scope import unshifted
 from toolshift.dialects.chat import told_apart
 from toolshift.dialects.form import (
+    AGAIN,
+    SIGNED,
     WIRE,
     Answer,
     Body,
@@ -28,6 +30,7 @@ from toolshift.dialects.form import (
     ToldError,
     Variables,
     number,
+    texts_now,
 )
 from toolshift.dialects.sse import frame, read_data
 
@@ -86,7 +89,7 @@ class Anthropic:
         system = "\n\n".join(text_of(message) for message in lead)
         out = dict(body)
         if lead and system != _read_system(body.get("system")):
-            out["system"] = system
+            out["system"] = _write_system(system, body.get("system"))
         out["messages"] = list(_write_messages(said))
         if request.tools:
             out["tools"] = [_write_tool(tool) for tool in request.tools]
@@ -252,10 +255,14 @@ def _read_assistant(raw: Block) -> Message:
     message: Message = {"role": "assistant", "content": None, WIRE: {"dialect": NAME, "raw": raw}}
     if isinstance(content, str):
         return {**message, "content": content}
-    texts = [b["text"] for b in content if b.get("type") == "text" and b.get("text")]
+    texts = [block["text"] for block in content if _says(block)]
     calls = [_read_call(block) for block in content if block.get("type") == "tool_use"]
     message["content"] = "".join(texts) or None
     return {**message, "tool_calls": calls} if calls else message
+
+
+def _says(block: Block) -> bool:
+    return block.get("type") == "text" and bool(block.get("text"))
 
 
 def _read_call(block: Block) -> Block:
@@ -288,6 +295,19 @@ def _read_choice(choice: Any) -> Any:
 
 
 # -- writing -----------------------------------------------------------------------------------
+
+
+def _write_system(text: str, before: Any) -> Any:
+    """The system's text, in the blocks that it came in."""
+    if not isinstance(before, list) or not before:
+        return text
+    return _with_lines({"content": text}, before)
+
+
+def _with_lines(message: Message, blocks: Sequence[Block]) -> list[Block]:
+    """Blocks of text that say what a message does, which was read from them."""
+    texts = texts_now(message, [str(block.get("text", "")) for block in blocks], "\n\n")
+    return [{**b, "text": text} for b, text in zip(blocks, texts, strict=True) if text]
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
@@ -354,6 +374,8 @@ def _of_user(message: Message) -> Body:
         return {**outer, "content": blocks}
     if not wire:
         outer = {"role": "system" if role in ("system", "developer") else "user"}
+    if blocks and isinstance(content, str) and isinstance(_parts(blocks), str):
+        return {**outer, "content": _with_lines(message, blocks)}
     written = content if isinstance(content, str) else [_write_part(part) for part in content or ()]
     return {**outer, "content": written}
 
@@ -382,14 +404,18 @@ def _write_result(message: Message, block: Block | None) -> Block:
     out = dict(block)
     content = block.get("content")
     if text != _result_text(content):
-        kept = [b for b in content if b.get("type") != "text"] if isinstance(content, list) else []
-        fresh: Block = {"type": "text", "text": text}
-        out["content"] = [fresh, *kept] if isinstance(content, list) else text
+        out["content"] = _retold(content, text) if isinstance(content, list) else text
     if (loads := wire.get("loads", [])) != _loads(content):
         out["content"] = list(_with_references(out["content"], loads))
     if failed != bool(block.get("is_error")):
         out["is_error"] = failed
     return out
+
+
+def _retold(blocks: list[Block], text: str) -> list[Block]:
+    """Blocks of a result with another text, which stands before pictures."""
+    said: Block = next((block for block in blocks if block.get("type") == "text"), {"type": "text"})
+    return [{**said, "text": text}, *(block for block in blocks if block.get("type") != "text")]
 
 
 def _with_references(blocks: Iterable[Block], names: list[str]) -> Iterator[Block]:
@@ -414,8 +440,66 @@ def _write_assistant(message: Message) -> Body:
         return {"role": "assistant", "content": blocks}
     content = raw["content"]
     if isinstance(content, str):
-        return dict(raw)
-    return {**raw, "content": list(_with_calls(content, calls))}
+        return {**raw, "content": text_of(message)}
+    if wire.get(AGAIN):
+        blocks = [block for block in content if block.get("type") == "tool_use"]
+    else:
+        blocks = _with_texts(content, message)
+    return {**raw, "content": list(_with_calls(blocks, calls))}
+
+
+def _with_texts(blocks: Sequence[Block], message: Message) -> list[Block]:
+    """Blocks with what the assistant says now; a text that is there no more is left out."""
+    before = texts_of(message)
+    texts = texts_now(message, before)
+    if not before:
+        calls = (n for n, block in enumerate(blocks) if block.get("type") == "tool_use")
+        place = next(calls, len(blocks))
+        fresh = [{"type": "text", "text": text} for text in texts if text]
+        return [*blocks[:place], *fresh, *blocks[place:]]
+    now = iter(texts)
+    said = [{**block, "text": next(now)} if _says(block) else block for block in blocks]
+    return [new for new, old in zip(said, blocks, strict=True) if new.get("text") or not _says(old)]
+
+
+# -- parts -------------------------------------------------------------------------------------
+
+
+def texts_of(message: Message) -> list[str]:
+    """What a message of the assistant was read from, block by block."""
+    return [block["text"] for block in _raw_blocks(message) if _says(block)]
+
+
+def thoughts_of(message: Message) -> list[str]:
+    """What the model thought in words, block by block; what is redacted is not read."""
+    return [block["thinking"] for block in _raw_blocks(message) if _thinks(block)]
+
+
+def with_thoughts(message: Message, thoughts: Sequence[str]) -> Message:
+    """A message with other thoughts in its blocks; a `ValueError` where one is signed."""
+    now = iter(thoughts)
+    blocks = [
+        _rethought(block, next(now)) if _thinks(block) else block for block in _raw_blocks(message)
+    ]
+    wire = message[WIRE]
+    return {**message, WIRE: {**wire, "raw": {**wire["raw"], "content": blocks}}}
+
+
+def _raw_blocks(message: Message) -> list[Block]:
+    """The blocks that a message of the assistant was read from."""
+    wire = message.get(WIRE) or {}
+    content = (wire.get("raw") or {}).get("content")
+    return content if wire.get("dialect") == NAME and isinstance(content, list) else []
+
+
+def _thinks(block: Block) -> bool:
+    return block.get("type") == "thinking" and isinstance(block.get("thinking"), str)
+
+
+def _rethought(block: Block, thought: str) -> Block:
+    if thought != block["thinking"] and block.get("signature"):
+        raise ValueError(SIGNED)
+    return {**block, "thinking": thought}
 
 
 def _with_own_ids(blocks: list[Block], seed: object) -> list[Block]:

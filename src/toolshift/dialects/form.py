@@ -12,12 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from toolshift.core.message import Usage
+from toolshift.core.message import Usage, text_of
 
 Message = dict[str, Any]
 Body = dict[str, Any]
 WIRE = "wire"
 """The field of a message or a call that holds what its codec read it from."""
+AGAIN = "again"
+"""A field in `WIRE`: of a message that became two, this one has calls alone; the rest is said."""
+SIGNED = "a thought names what has another name now, and is signed: it cannot be changed"
 Variables = tuple[tuple[str, ...], tuple[str, ...]]
 """Variables of the environment that hold a base address, and those that hold a key."""
 Reason = Literal["", "length", "content_filter", "broken"]
@@ -230,6 +233,35 @@ class Dialect(Protocol):
     def tokens(self, usage: Any) -> Usage:
         """A record of tokens, read."""
         ...
+
+
+def texts_now(message: Message, before: Sequence[str], between: str = "") -> list[str]:
+    """What a message says now, for each of the texts that it was read from.
+
+    `between` are the lines that stood between them where they were read as one text. Where it
+    cannot be told which text says what, the first says all, and the others are "".
+    """
+    text, content = text_of(message), message.get("content")
+    if text == between.join(before):
+        return list(before)
+    found = [text_of({"content": [one]}) for one in content] if isinstance(content, list) else []
+    if between:
+        found = _by_lines(text, before, between.count("\n"))
+    return found if len(found) == len(before) > 0 else [text, *[""] * (len(before) - 1)]
+
+
+def _by_lines(text: str, before: Sequence[str], gap: int) -> list[str]:
+    """A text cut into as many as there were, each of as many lines; none where lines came or went.
+
+    `gap` is the number of line breaks that stand between two of them.
+    """
+    lines, found = text.split("\n"), list[str]()
+    place = 0
+    for one in before:
+        end = place + one.count("\n") + 1
+        found.append("\n".join(lines[place:end]))
+        place = end + gap - 1
+    return found if place == len(lines) + gap - 1 else []
 
 
 def named_model(answer: Mapping[str, Any]) -> str:

@@ -23,6 +23,8 @@ from toolshift.core.message import Usage, text_of
 from toolshift.core.tool import JSON
 from toolshift.dialects import gemini_scope
 from toolshift.dialects.form import (
+    AGAIN,
+    SIGNED,
     WIRE,
     Answer,
     Body,
@@ -33,6 +35,7 @@ from toolshift.dialects.form import (
     ToldError,
     Variables,
     number,
+    texts_now,
 )
 from toolshift.dialects.gemini_scope import camel, key_of, objects, value_of
 from toolshift.dialects.sse import frame, read_data
@@ -103,7 +106,7 @@ class Gemini:
         key = key_of(body, "systemInstruction")
         out = dict(body)
         if lead and (key not in body or text != _read_system(body[key])):
-            out[key] = {"parts": [{"text": text}]}
+            out[key] = _write_system(text, body.get(key))
         out["contents"] = list(_write_contents(said))
         if request.tools and request.tools != _read_tools(body):
             out["tools"] = _write_tools(request.tools, objects(body, "tools"))
@@ -237,13 +240,17 @@ def _read_model(contents: list[Content], seed: object) -> Message:
     texts, calls = [], []
     for at, content in enumerate(contents):
         for place, part in enumerate(objects(content, "parts")):
-            if isinstance(part.get("text"), str) and not part.get("thought"):
+            if _says(part):
                 texts.append(part["text"])
             if value_of(part, "functionCall") is not None:
                 calls.append(_read_call(value_of(part, "functionCall"), (at, place), seed))
     wire = {"dialect": NAME, "contents": contents}
     message = {"role": "assistant", "content": "".join(texts) or None, WIRE: wire}
     return {**message, "tool_calls": calls} if calls else message
+
+
+def _says(part: Part) -> bool:
+    return isinstance(part.get("text"), str) and not part.get("thought")
 
 
 def _read_call(call: Any, at: tuple[int, int], seed: object) -> Part:
@@ -440,13 +447,19 @@ def _write_contents(messages: Sequence[Message]) -> Iterator[Content]:
             together = []
         if message.get("role") == "assistant":
             calls = {str(call.get("id")): call for call in message.get("tool_calls") or ()}
-            for content in _write_model(message):
-                if content.get("parts") or _own(message).get("sent"):
-                    yield content
+            yield from _sent_again(message)
         else:
             together.append(message)
     if together:
         yield _write_user(together, calls)
+
+
+def _sent_again(message: Message) -> Iterator[Content]:
+    """The contents of a message of the model; one goes on empty where it came so."""
+    written = _write_model(message)
+    for content, came in zip(written, _own(message).get("contents") or written, strict=True):
+        if content.get("parts") or (_own(message).get("sent") and not came.get("parts")):
+            yield content
 
 
 def _belongs(message: Message, together: list[Message]) -> bool:
@@ -546,24 +559,89 @@ def _write_model(message: Message) -> list[Content]:
         text = text_of(message)
         parts = [{"text": text}] if text else []
         return [{"role": "model", "parts": [*parts, *map(_write_call, calls.values())]}]
-    text, came = text_of(message), text_of(_read_model(contents, None))
+    before = texts_of(message)
+    texts = texts_now(message, before)
+    now, again = iter(texts), bool(_own(message).get(AGAIN))
     out = []
     for at, content in enumerate(contents):
         parts = []
         for place, part in enumerate(objects(content, "parts")):
             if value_of(part, "functionCall") is not None:
-                now = calls.pop((at, place), None)
-                parts += [] if now is None else [_write_call(now, part)]
-            elif text == came or "text" not in part or part.get("thought"):
-                parts.append(part)
+                call = calls.pop((at, place), None)
+                parts += [] if call is None else [_write_call(call, part)]
+            elif not again:
+                parts += _write_text(next(now), part) if _says(part) else [part]
         out.append({**content, "parts": parts} if parts or "parts" in content else dict(content))
     fresh = [
-        *([{"text": text}] if text and text != came else []),
+        *({"text": text} for text in texts if text and not before),
         *map(_write_call, calls.values()),
     ]
     if fresh:
         out[-1] = {"role": "model", **out[-1], "parts": [*(out[-1].get("parts") or ()), *fresh]}
     return out
+
+
+def _write_text(text: str, part: Part) -> list[Part]:
+    """A text in the part that it came in; none where it is there no more."""
+    return [{**part, "text": text}] if text or not part["text"] else []
+
+
+def _write_system(text: str, before: Any) -> Content:
+    """The system's text, in the parts that it came in."""
+    parts = objects(before, "parts") if isinstance(before, dict) else []
+    came = [str(part["text"]) for part in parts if "text" in part]
+    if not came:
+        return {"parts": [{"text": text}]}
+    now = iter(texts_now({"content": text}, came, "\n\n"))
+    said = [{**part, "text": next(now)} if "text" in part else part for part in parts]
+    return {**before, "parts": [part for part in said if part.get("text") != ""]}
+
+
+# -- parts -------------------------------------------------------------------------------------
+
+
+def texts_of(message: Message) -> list[str]:
+    """What a message of the model was read from, part by part."""
+    return [part["text"] for part in _raw_parts(message) if _says(part)]
+
+
+def thoughts_of(message: Message) -> list[str]:
+    """What the model thought in words, part by part."""
+    return [part["text"] for part in _raw_parts(message) if _thinks(part)]
+
+
+def _raw_parts(message: Message) -> list[Part]:
+    """The parts that a message of the model was read from."""
+    contents = _own(message).get("contents") or ()
+    return [part for content in contents for part in objects(content, "parts")]
+
+
+def with_thoughts(message: Message, thoughts: Sequence[str]) -> Message:
+    """A message with other thoughts in its parts; a `ValueError` where one is signed."""
+    now = iter(thoughts)
+    contents = [
+        {
+            **content,
+            "parts": [
+                _rethought(part, next(now)) if _thinks(part) else part
+                for part in objects(content, "parts")
+            ],
+        }
+        if "parts" in content
+        else content
+        for content in _own(message)["contents"]
+    ]
+    return {**message, WIRE: {**message[WIRE], "contents": contents}}
+
+
+def _thinks(part: Part) -> bool:
+    return isinstance(part.get("text"), str) and bool(part.get("thought"))
+
+
+def _rethought(part: Part, thought: str) -> Part:
+    if thought != part["text"] and value_of(part, "thoughtSignature"):
+        raise ValueError(SIGNED)
+    return {**part, "text": thought}
 
 
 def _by_place(message: Message) -> dict[Any, Part]:

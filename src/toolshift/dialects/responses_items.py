@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolshift.dialects.form import WIRE, Message
+from toolshift.dialects.form import WIRE, Message, texts_now
 
 NAME = "responses"
 Item = dict[str, Any]
@@ -215,7 +215,9 @@ def write_spoken(message: Message, places: Places) -> list[Item]:
     calls = message.get("tool_calls") or []
     text = _text_of(message)
     if text != (_text_of(was) or was.get("refusal", "")) or not items:
-        items = _with_text(items, text)
+        before = texts_of(message)
+        texts = texts_now(message, before)
+        items = _with_texts(items, texts) if all(texts) and before else _with_text(items, text)
     written = write_calls(items, calls, places)
     kept = [item for item in written[: len(items)] if item is not None]
     return [*kept, *(item for item in written[len(items) :] if item is not None)]
@@ -229,6 +231,33 @@ def _text_of(message: Message) -> str:
 def _loose_text(part: Any) -> str:
     found = (part.get("text") or part.get("refusal")) if isinstance(part, dict) else part
     return found if isinstance(found, str) else ""
+
+
+def texts_of(message: Message) -> list[str]:
+    """What a message of the assistant was read from, part by part."""
+    said = [item for item in wire_of(message) if item.get("type", "message") == "message"]
+    return [part["text"] for item in said for part in _parts_of(item.get("content"))
+            if _is_text(part)]  # fmt: skip
+
+
+def _with_texts(items: Sequence[Item], texts: Sequence[str]) -> list[Item]:
+    """Items whose parts say other texts, as many as there are."""
+    now = iter(texts)
+    return [
+        {**item, "content": _with_parts(item.get("content"), now)}
+        if item.get("type", "message") == "message"
+        else item
+        for item in items
+    ]
+
+
+def _with_parts(content: object, now: Iterator[str]) -> object:
+    if isinstance(content, str):
+        return next(now)
+    return [
+        {**part, "text": next(now)} if isinstance(part, dict) and _is_text(part) else part
+        for part in (content if isinstance(content, list) else ())
+    ]
 
 
 def _with_text(items: Sequence[Item], text: str) -> list[Item]:

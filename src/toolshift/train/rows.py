@@ -142,10 +142,10 @@ def with_known_roles(row: dict[str, Any]) -> dict[str, Any]:
     if roles & {"tool_call", "tool_response"}:
         form = FORMATS.find("openai")
         return {**row, **form.write(portable(form.read(row)), None)}
-    if "function" not in roles:
+    if not roles & {"function", "ipython"}:
         return row
-    older = [{**m, "role": "tool"} if m.get("role") == "function" else m for m in said]
-    return {**row, "messages": older}
+    known = [{**m, "role": "tool"} if m.get("role") in ("function", "ipython") else m for m in said]
+    return {**row, "messages": known}
 
 
 def _as_messages(row: Any, where: str) -> Any:

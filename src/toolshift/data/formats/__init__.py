@@ -23,6 +23,7 @@ FORMATS: Registry[Format] = Registry(
         "langchain": "toolshift.data.formats.langchain:LANGCHAIN",
         "calls-in-text": "toolshift.data.formats.in_text:CALLS_IN_TEXT_ROWS",
         "openai": "toolshift.data.formats.openai:OPENAI",
+        "prompt-completion": "toolshift.data.formats.prompt_completion:PROMPT_COMPLETION_ROWS",
         "responses": "toolshift.data.formats.responses:RESPONSES_ROWS",
         "hermes": "toolshift.data.formats.hermes:HERMES",
         "sharegpt": "toolshift.data.formats.sharegpt:SHAREGPT",
@@ -48,6 +49,8 @@ READS = {
     "`function_call`; either column, or each tool, as JSON in a string; tools in another column "
     "where `tools` is empty; calls and results as turns of the roles `tool_call` and "
     "`tool_response`, as Toucan and other data for ms-swift have them",
+    "prompt-completion": "`prompt` and `completion` of TRL, both lists of messages as OpenAI has "
+    "them, and `tools`; the completion is learned",
     "responses": "`input` with items of OpenAI's Responses, and `tools`; also `output` and "
     "`instructions`",
     "hermes": "ShareGPT turns with `<tools>`, `<tool_call>`, `<tool_response>`",
@@ -61,7 +64,7 @@ READS = {
     "Granite, Zephyr, Phi, GLM), calls in any form that models write",
 }
 """What rows of each of our formats hold; the docs show it."""
-ONLY_BACK = ("langchain", "calls-in-text", "glaive", "chat-template")
+ONLY_BACK = ("langchain", "calls-in-text", "prompt-completion", "glaive", "chat-template")
 """Formats that are written in rows that are of them, and not by `--to`."""
 
 

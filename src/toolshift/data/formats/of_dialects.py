@@ -1,21 +1,45 @@
 """Rows that are requests in a dialect of models: Anthropic's blocks, and others of their kind.
 
 The dialect's codec reads a row in the form of chat completions, and the format of OpenAI does the
-rest. What stands beside texts, calls and results (thoughts with their seals, pictures, marks of a
-cache) goes back as it was; no trainer learns it.
+rest. Texts and thoughts are read part by part, so that each goes back into the part that it came
+in. What stands beside them (seals, pictures, marks of a cache) goes back as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
-from toolshift.data.conversation import Conversation, Row, RowFault, portable, with_ids
-from toolshift.data.formats.openai import OPENAI
-from toolshift.dialects import DIALECTS
-from toolshift.dialects.form import WIRE, Dialect, Request
+from toolshift.data.conversation import (
+    PART_HERE,
+    Conversation,
+    Row,
+    RowFault,
+    parts_in,
+    portable,
+    with_ids,
+)
+from toolshift.data.formats.openai import OPENAI, THOUGHTS
+from toolshift.dialects import DIALECTS, anthropic, gemini
+from toolshift.dialects.form import AGAIN, WIRE, Dialect, Message, Request
+
+
+class Parts(Protocol):
+    """What a dialect tells of the parts of a message of the assistant."""
+
+    def texts_of(self, message: Message) -> list[str]:
+        """What is said, part by part."""
+        ...
+
+    def thoughts_of(self, message: Message) -> list[str]:
+        """What was thought in words, part by part."""
+        ...
+
+    def with_thoughts(self, message: Message, thoughts: Sequence[str]) -> Message:
+        """A message with other thoughts; a `ValueError` where one is signed."""
+        ...
 
 
 class DialectRows:
@@ -25,10 +49,13 @@ class DialectRows:
         name: of the dialect, and of the format.
         turns: the column of its messages.
         holds: whether a row is of it, by what is in it.
+        parts: what the dialect tells of the parts of a message.
     """
 
-    def __init__(self, name: str, turns: str, holds: Callable[[Mapping[str, Any]], bool]) -> None:
-        self.name, self._turns, self._holds = name, turns, holds
+    def __init__(
+        self, name: str, turns: str, holds: Callable[[Mapping[str, Any]], bool], parts: Parts
+    ) -> None:
+        self.name, self._turns, self._holds, self._parts = name, turns, holds, parts
 
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is of this format, by what is in it."""
@@ -36,7 +63,7 @@ class DialectRows:
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row."""
-        return OPENAI.read(_as_chat(self._request(row)))
+        return OPENAI.read(self._as_chat(self._request(row)))
 
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
         """A row of a conversation; in one that is given, all else stays as it was."""
@@ -47,10 +74,54 @@ class DialectRows:
             return self._weighed(out, written["messages"])
         asked = self._request(row)
         linked = Conversation(conversation.tools, with_ids(conversation.messages))
-        written = OPENAI.write(linked, _as_chat(asked))
+        written = OPENAI.write(linked, self._as_chat(asked))
         choice = written.get("tool_choice")
-        request = Request(written["messages"], written["tools"], choice, asked.stream)
+        said = list(self._each_once(written["messages"]))
+        request = Request(said, written["tools"], choice, asked.stream)
         return self._weighed(deepcopy(self._dialect.write(dict(row), request)), request.messages)
+
+    def _as_chat(self, asked: Request) -> Row:
+        choice = {} if asked.choice is None else {"tool_choice": asked.choice}
+        messages = [
+            self._spoken(message) if message.get("role") == "assistant" else message
+            for message in asked.messages
+        ]
+        return {"messages": messages, "tools": asked.tools, **choice}
+
+    def _spoken(self, message: Message) -> Message:
+        """A message of the assistant with its texts and thoughts apart, as they are renamed."""
+        out = dict(message)
+        texts, thoughts = self._parts.texts_of(message), self._parts.thoughts_of(message)
+        if len(texts) > 1:
+            out["content"] = [{"type": "text", "text": text} for text in texts]
+        if thoughts:
+            out[_THOUGHT] = PART_HERE.join(thoughts)
+        return out if all(map(_learned, _came_in(message))) else {**out, _WEIGHT: 0}
+
+    def _each_once(self, messages: list[Message]) -> Iterator[Message]:
+        """Messages with their thoughts as they are now; of one that became two, the first has all.
+
+        What stands beside the calls of a message is said once.
+        """
+        met = set[int]()
+        for message in messages:
+            wire = message.get(WIRE)
+            if wire is None or message.get("role") != "assistant":
+                yield message
+            elif id(wire) in met:
+                yield {**message, WIRE: {**wire, AGAIN: True}}
+            else:
+                met.add(id(wire))
+                yield self._as_thought(message)
+
+    def _as_thought(self, message: Message) -> Message:
+        before, now = self._parts.thoughts_of(message), parts_in(message.get(_THOUGHT) or "")
+        if before == now or len(before) != len(now):
+            return message
+        try:
+            return self._parts.with_thoughts(message, now)
+        except ValueError as signed:
+            raise RowFault(str(signed)) from None
 
     def _weighed(self, row: Row, said: list[Any]) -> Row:
         """A row whose turns say which of them are not learned; dialects have no place for that."""
@@ -76,15 +147,7 @@ class DialectRows:
         return self._dialect.read(dict(row))
 
 
-def _as_chat(asked: Request) -> Row:
-    choice = {} if asked.choice is None else {"tool_choice": asked.choice}
-    messages = [
-        message if all(map(_learned, _came_in(message))) else {**message, _WEIGHT: 0}
-        for message in asked.messages
-    ]
-    return {"messages": messages, "tools": asked.tools, **choice}
-
-
+_THOUGHT = THOUGHTS[0]
 _WEIGHT = "weight"
 _MODEL = ("assistant", "model")
 """The role of the model, as Anthropic and Gemini have it."""
@@ -138,5 +201,5 @@ def _has_parts(row: Mapping[str, Any]) -> bool:
     )
 
 
-ANTHROPIC_ROWS = DialectRows("anthropic", "messages", _has_blocks)
-GEMINI_ROWS = DialectRows("gemini", "contents", _has_parts)
+ANTHROPIC_ROWS = DialectRows("anthropic", "messages", _has_blocks, anthropic)
+GEMINI_ROWS = DialectRows("gemini", "contents", _has_parts, gemini)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from toolshift.data.conversation import (
+    PART_HERE,
     Call,
     Conversation,
     Message,
@@ -19,6 +21,7 @@ from toolshift.data.conversation import (
     function_of,
     lists_tools,
     literal,
+    parts_in,
     read_tools,
     rewrapped,
     with_ids,
@@ -32,6 +35,7 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
     "function": "tool",
+    "ipython": "tool",
     "tool_call": "assistant",
     "tool_response": "tool",
 }
@@ -78,6 +82,7 @@ class OpenAI:
             _arguments_in(said),
             _is_old(said),
             next((each["content"] for each in said if each.get("role") == _CALLING), ""),
+            next((each["role"] for each in said if _ROLES[each["role"]] == "tool"), "tool"),
         )
         messages: Any = [
             _written(each, said[each.source] if row and each.source is not None else {}, like)
@@ -91,8 +96,8 @@ class OpenAI:
         if tools or not row or row.get(column) is not None:
             out[column] = tools
         for key in ("tool_choice", "function_call"):
-            if chosen := _chosen(out.get(key)):
-                out[key] = _choosing(out[key], _now(chosen, conversation, raws, key))
+            if key in out:
+                out[key] = _choosing(out[key], partial(_now, conversation, raws, key))
         return out
 
 
@@ -109,14 +114,7 @@ def tools_column(row: Mapping[str, Any]) -> str:
 _NO_TOOLS = ("messages", "tools")
 
 
-def _chosen(choice: Any) -> str:
-    """The function that `tool_choice` asks for, if it names one."""
-    inner = choice.get("function", choice) if isinstance(choice, Mapping) else None
-    name = inner.get("name") if isinstance(inner, Mapping) else None
-    return name if isinstance(name, str) else ""
-
-
-def _now(chosen: str, conversation: Conversation, raws: list[Any], key: str) -> str:
+def _now(conversation: Conversation, raws: list[Any], key: str, chosen: str) -> str:
     """The name by which a tool is shown now."""
     for tool in conversation.tools:
         if tool.source is not None and function_of(raws[tool.source], 0)["name"] == chosen:
@@ -124,11 +122,18 @@ def _now(chosen: str, conversation: Conversation, raws: list[Any], key: str) -> 
     raise RowFault(f"{key} asks for {chosen}, which is not shown alone")
 
 
-def _choosing(choice: Mapping[str, Any], name: str) -> dict[str, Any]:
-    inner = choice.get("function")
+def _choosing(choice: Any, now: Callable[[str], str]) -> Any:
+    """A choice of tools by the names as shown: of one function, or of a list of those allowed."""
+    if not isinstance(choice, Mapping):
+        return choice
+    allowed, inner = choice.get("allowed_tools"), choice.get("function")
+    if isinstance(allowed, Mapping):
+        tools = [_choosing(one, now) for one in allowed.get("tools") or ()]
+        return {**choice, "allowed_tools": {**allowed, "tools": tools}}
     if isinstance(inner, Mapping):
-        return {**choice, "function": {**inner, "name": name}}
-    return {**choice, "name": name}
+        return {**choice, "function": _choosing(inner, now)}
+    name = choice.get("name")
+    return {**choice, "name": now(name)} if name and isinstance(name, str) else choice
 
 
 def _message(raw: Any, place: int, tools: ToolList) -> Message:
@@ -176,7 +181,9 @@ def _text(content: Any, place: int, role: Role = "user") -> str:
         )
     if role != "user" and _holds_more(content):
         raise RowFault(f"message {place}: its content holds more than texts")
-    return "".join(_texts(content))
+    texts = _texts(content)
+    # What is renamed goes back into its parts; users and results are never renamed.
+    return (PART_HERE if role in ("system", "assistant") and any(texts) else "").join(texts)
 
 
 def _texts(content: list[Any]) -> list[str]:
@@ -223,6 +230,7 @@ class _Like(NamedTuple):
         arguments: of one of its calls, as text.
         old: a call is a `function_call`, and its result is of the role `function`.
         turn: the first call that is a turn of its own; "" where none is.
+        result: the role of results.
     """
 
     objects: bool
@@ -230,11 +238,17 @@ class _Like(NamedTuple):
     arguments: str
     old: bool
     turn: str
+    result: str
 
     def content(self, text: str, before: Any) -> Any:
         """A content of that text in place of another."""
-        in_parts = self.parts or isinstance(before, list)
-        return [{"type": "text", "text": text}] if in_parts else text
+        texts = parts_in(text)
+        if isinstance(before, list) and len(texts) == len(before):
+            return [{**part, "text": one} for part, one in zip(before, texts, strict=True)]
+        whole = "".join(texts)
+        if isinstance(before, list) and before:
+            return [{**before[0], "text": whole}]
+        return [{"type": "text", "text": whole}] if self.parts or before == [] else whole
 
 
 def _in_parts(said: list[Any]) -> bool:
@@ -257,10 +271,11 @@ def _arguments_in(said: list[Any]) -> str:
 
 
 def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str, Any]:
-    out: dict[str, Any] = {**raw, "role": raw.get("role", message.role)}
+    role = like.result if message.role == "tool" else message.role
+    out: dict[str, Any] = {**raw, "role": raw.get("role", role)}
     if like.turn and (message.calls or message.role == "tool"):
         return _as_turn(message, raw, out, like)
-    if _text(raw.get("content"), 0) != message.text or not raw:
+    if _text(raw.get("content"), 0, message.role) != message.text or not raw:
         out["content"] = like.content(message.text, raw.get("content"))
     if like.old and (message.calls or message.role == "tool"):
         return _in_old_words(message, raw, out, like)

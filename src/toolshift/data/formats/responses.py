@@ -14,7 +14,7 @@ from toolshift.data.conversation import Conversation, Row, RowFault, decoded, en
 from toolshift.data.formats.openai import OPENAI, THOUGHTS
 from toolshift.dialects.form import WIRE, Request
 from toolshift.dialects.responses import RESPONSES
-from toolshift.dialects.responses_items import places_of, read_items, write_items
+from toolshift.dialects.responses_items import places_of, read_items, texts_of, write_items
 from toolshift.dialects.responses_scope import unshifted
 
 _SIDES = ("input", "output")
@@ -106,6 +106,9 @@ def _with_marks(message: dict[str, Any], side: str) -> dict[str, Any]:
     out = {**message, WIRE: {**wire, "side": side}}
     thought = "\n".join(text for item in wire["items"] for text in _thoughts(item))
     out |= {_THOUGHT: thought} if thought else {}
+    texts = texts_of(message) if message["role"] == "assistant" else []
+    if len(texts) > 1:
+        out["content"] = [{"type": "text", "text": text} for text in texts]
     return out | ({"weight": 0} if any(i.get("weight") == 0 for i in wire["items"]) else {})
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.tool import JSON
-from toolshift.data.conversation import Conversation, Message, read_tools
+from toolshift.data.conversation import Conversation, Message, read_tools, without_marks
 from toolshift.data.traces.messages import plain_result
 from toolshift.data.traces.spans import ModelTurn, Said, Span, ToolRun, decoded
 from toolshift.interop.outcome import has_failed
@@ -216,7 +216,7 @@ def of_conversation(conversation: Conversation, name: str) -> Recorded:
     said = [
         Said("tool", "", (), each.call_id, each.name, plain_result(decoded(each.text)))
         if each.role == "tool"
-        else Said(each.role, each.text, each.calls)
+        else Said(each.role, without_marks(each.text), each.calls)
         for each in conversation.messages
     ]
     last = said[-1:] if said and said[-1].role == "assistant" else []
