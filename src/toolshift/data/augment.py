@@ -41,7 +41,7 @@ from toolshift.data.formats.of_dialects import GEMINI_ROWS
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
-from toolshift.data.prepared import called, prepared
+from toolshift.data.prepared import NONE_CALLED, Prepared, called, needed_by, on_offer, prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
@@ -393,13 +393,29 @@ def _apply(
         return f"{draw.entry}:{draw.severity}", [made]
     if draw.entry == ENDINGS:
         return _another_ending(conversation, draw.rng)
-    needed = () if draw.renames else called(conversation)
-    flow = flow_of(conversation) if _rewires(draw.stack) else NO_FLOW
-    ready = prepared(conversation.tools, draw.stack, needed, draw.number, flow)
-    parts = replay(conversation, ready)
+    parts = replay(conversation, _ready(draw, conversation))
     if len(parts) == 1 and _same(parts[0], conversation):
         raise NotApplicable("nothing that is shown changes")
     return write_stack(draw.stack), parts
+
+
+def _ready(draw: Draw, conversation: Conversation) -> Prepared:
+    """The tools of a conversation under the shifts of a draw."""
+    tools, names = conversation.tools, called(conversation)
+    if not draw.renames:
+        flow = flow_of(conversation) if _rewires(draw.stack) else NO_FLOW
+        return prepared(tools, draw.stack, names, draw.number, flow)
+    names = on_offer(names, (tool.function["name"] for tool in apart(tools)[0]))
+    why = NotApplicable(NONE_CALLED)
+    for needed in needed_by(draw.stack, names, draw.key):
+        try:
+            ready = prepared(tools, draw.stack, needed, draw.number)
+        except NotApplicable as reason:
+            why = reason
+            continue
+        if ready.reaches(names):
+            return ready
+    raise why
 
 
 @lru_cache(maxsize=1024)
