@@ -172,7 +172,8 @@ def augmented(
         try:
             label, parts = _apply(draw, conversation, functions or [])
             _check_strict(conversation, parts)
-            check_language(conversation, parts)
+            if draw.entry != DISTRACTORS:  # they are chosen by their language
+                check_language(conversation, parts)
             note = {COLUMN: told(label, recipe, digest)}
             made = [_applicable(written, part) for part in parts]
             rows = tuple({**one, **note} for fit in made for one in fit.rows)
@@ -446,8 +447,6 @@ def _with_distractors(
 ) -> Conversation:
     shown = [tool.function for tool in conversation.tools]
     added = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])
-    if not added:
-        raise NotApplicable("the data has no other tools")
     own, kept = apart(conversation.tools)
     tools = [*own, *(ToolShown(function) for function in added)]
     return Conversation((*rng.sample(tools, len(tools)), *kept), conversation.messages)
