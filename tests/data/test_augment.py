@@ -293,6 +293,75 @@ def opaque_names(pool: str) -> set[str]:
     return {re.sub(r"[\W\d_]", "", opaque(pool, rng)).lower() for _ in range(400)}
 
 
+# -- which tools -----------------------------------------------------------------------------------
+
+OF_TOOLS = [*NAMES_ONLY, "opaque_parameters", "semantic_trap", "type_change"]
+"""Shifts of which severity 1 is of one needed tool."""
+
+
+def of_called(row: dict[str, Any]) -> list[Any]:
+    """What a row calls and how, with the tools of these calls."""
+    shown = {tool["function"]["name"]: tool["function"] for tool in row["tools"]}
+    calls = [call["function"] for said in row["messages"] for call in said.get("tool_calls") or ()]
+    return [(call["name"], json.loads(call["arguments"]), shown[call["name"]]) for call in calls]
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3])
+@pytest.mark.parametrize("name", OF_TOOLS)
+def test_a_shifted_row_calls_a_tool_that_changes(name: str, severity: int) -> None:
+    shifted = 0
+    for seed in range(30):
+        row = openai(seed)
+        for each in made(row, shifts=(f"{name}:{severity}",)).rows:
+            shifted += 1
+            assert of_called(each) != of_called(row)
+    assert shifted > 12
+
+
+def test_one_of_the_called_tools_changes_and_which_one_is_drawn() -> None:
+    changed, source = (
+        set(),
+        next(
+            row
+            for row in map(openai, range(99))
+            if len({name for name, _, _ in of_called(row)}) > 1
+        ),
+    )
+    for number in range(20):
+        row = source | {"number": number}
+        (each,) = made(row, shifts=("identity_erasure:1",)).rows
+        before, after = ([tool["function"]["name"] for tool in r["tools"]] for r in (row, each))
+        (name,) = set(before) - set(after)
+        changed.add(name)
+    assert changed == {name for name, _, _ in of_called(source)}
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3])
+def test_where_no_tool_that_is_called_can_be_changed_nothing_is_shifted(severity: int) -> None:
+    row = openai(3)
+    for tool in row["tools"][1:]:
+        tool["function"]["description"] = ""
+    called_only = row["tools"][1]["function"]["name"]
+    row["tools"][1]["function"]["parameters"] = {"type": "object", "properties": {}}
+    for said in row["messages"]:
+        for call in said.get("tool_calls") or ():
+            call["function"] |= {"name": called_only, "arguments": "{}"}
+    for name in ("identity_erasure", "parameter_rename", "description_paraphrase"):
+        done = made(row, shifts=(f"{name}:{severity}",))
+        assert not done.rows
+        assert "called" in done.reasons[name] or "needs" in done.reasons[name]
+        assert Quick(Recipe(1.0, (f"{name}:{severity}",))).line(json.dumps(row).encode()) is None
+
+
+def test_a_row_that_only_refuses_is_shifted_like_those_that_work() -> None:
+    row = openai(3)
+    row["tools"] += protocol_tools()
+    for said in row["messages"]:
+        for call in said.get("tool_calls") or ():
+            call["function"] |= {"name": "refuse", "arguments": '{"reason": "not_found"}'}
+    assert made(row, shifts=("identity_erasure:1",)).rows
+
+
 def test_names_of_the_evaluation_never_appear() -> None:
     names = [
         re.sub(r"[\W\d_]", "", tool["function"]["name"]).lower()

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from toolshift.data.augment import ENDINGS, Recipe, augmented
+from toolshift.data.augment import DISTRACTORS, ENDINGS, Recipe, augmented
 from toolshift.data.interface_texts import in_english
 from toolshift.data.language import ENGLISH, LANGUAGES, language_of
 from toolshift.data.refusal_rows import REFUSALS
+from toolshift.data.tools import ToolIndex
 
 TALK = {
     "en": ("Cancel my order A-1000, please.", "Cancels an order that is open."),
@@ -139,3 +140,60 @@ def test_a_few_english_words_around_another_language_are_english(described, shif
 )
 def test_few_words_of_tools_are_taken_for_english(text):
     assert in_english([{"name": "x", "description": text}])
+
+
+# -- tools of other rows ---------------------------------------------------------------------------
+
+
+def others(*languages: str) -> list[dict[str, Any]]:
+    """Tools of other rows, two in each of some languages, named by it."""
+    index = ToolIndex()
+    for language in languages:
+        described = {**TALK, **OTHERS}[language][1]
+        listed = [{"name": f"{language}_{number}", "description": described} for number in range(2)]
+        index.add(listed)
+    return index.functions
+
+
+def beside(language: str, functions: list[dict[str, Any]], number: int = 0) -> tuple[set[str], str]:
+    """The tools that a row in a language is shown beside its own, and why there are none."""
+    given = row(TALK["en"][0], {**TALK, **OTHERS}[language][1], number)
+    recipe = Recipe(1.0, (DISTRACTORS,), (3,))
+    done = augmented(given, json.dumps(given).encode(), recipe, functions)
+    shown = {tool["function"]["name"] for one in done.rows for tool in one["tools"]}
+    return shown - {"cancel_order"}, done.reasons.get(DISTRACTORS, "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tools_of_other_rows_are_in_the_language_of_the_row(language):
+    shown, _ = beside(language, others(*LANGUAGES, *OTHERS))
+    assert shown == {f"{language}_0", f"{language}_1"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_where_no_other_tool_is_in_the_language_that_is_the_reason(language):
+    functions = others(*(one for one in LANGUAGES if one != language))
+    shown, why = beside(language, functions)
+    assert not shown
+    assert why == f"the data has no other tools in {LANGUAGES[language]}"
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_where_the_language_cannot_be_told_no_tool_stands_beside(language):
+    shown, why = beside(language, others(*LANGUAGES, *OTHERS))
+    assert not shown
+    assert "cannot be told" in why
+
+
+def test_one_tool_in_the_language_is_found_among_many():
+    functions = others("de") + [{"name": f"{n}", "description": TALK["en"][1]} for n in range(200)]
+    for number in range(5):
+        shown, _ = beside("de", functions, number)
+        assert shown == {"de_0", "de_1"}
+
+
+def test_a_tool_without_a_word_of_its_language_is_not_taken_for_english():
+    index = ToolIndex()
+    german = [{"name": f"de_{n}", "description": TALK["de"][1]} for n in range(2)]
+    index.add([*german, {"name": "kurz", "description": "Storniert Bestellung."}])
+    assert beside("en", index.functions) == (set(), "the data has no other tools in English")

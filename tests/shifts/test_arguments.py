@@ -395,3 +395,65 @@ def test_results_that_hold_lists_are_no_fault(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text(f"world: odd\ntools: {{python: odd_lists}}\ntasks: [{task}]")
     with pytest.raises(NotApplicable, match="a later tool could require"):
         apply(make_scene(load(tmp_path / "odd.yaml"), "task", 0), "required_parameter", 3)
+
+
+# -- what foreign schemas ask beside a type ----------------------------------------------------
+
+
+def foreign(schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The tool of a server that takes one argument."""
+    inputs = {"type": "object", "properties": {"it": schema}, "required": ["it"], **more}
+    return {"name": "set_it", "description": "Sets it.", "inputSchema": inputs}
+
+
+def shown_schema(listed: dict[str, Any], shift: str) -> dict[str, Any]:
+    """What is asked of that argument under a shift of severity 2."""
+    box = from_mcp([listed])
+    scene = shifted_live(live_scene(box), (Applied(shift, 2),))
+    return dict(box.schema(scene.tools[0])["properties"]["it"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "count"),
+    [
+        ({"type": "integer", "enum": [1, 2, 3]}, 3),
+        ({"type": "number", "const": 0.5}, 1),
+        ({"type": "boolean", "enum": [True]}, 1),
+        ({"type": "boolean", "const": False}, 1),
+        ({"type": "boolean"}, 2),
+    ],
+)
+def test_a_list_of_values_stays_one_in_another_type(schema: dict[str, Any], count: int) -> None:
+    now = shown_schema(foreign(schema), "type_change")
+    assert now["type"] == "string"
+    assert len(now["enum"]) == count
+    assert all(isinstance(value, str) for value in now["enum"])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "not": {"const": 0}},
+        {"type": "array", "items": {"type": "object"}, "enum": [[], [{"a": 1}]]},
+    ],
+)
+def test_a_type_stays_where_more_is_asked_than_another_could_say(schema: dict[str, Any]) -> None:
+    with pytest.raises(NotApplicable, match="can be changed this way"):
+        shown_schema(foreign(schema), "type_change")
+
+
+def test_all_that_a_schema_says_of_choices_is_said_of_the_new_ones() -> None:
+    choices = {"type": "string", "enum": ["read", "party"], "pattern": "^(read|party)$"}
+    more = {"default": "read", "examples": ["party"], "minLength": 1, "not": {"const": "party"}}
+    now = shown_schema(foreign(choices | more), "enum_change")
+    read, party = now["enum"]
+    assert (now["default"], now["examples"], now["not"]) == (read, [party], {"const": party})
+    assert jsonschema_rs.is_valid(now, read)
+    assert now["minLength"] == 1
+
+
+def test_a_server_whose_condition_cannot_be_said_is_left_alone() -> None:
+    asks = {"if": {"properties": {"it": {"pattern": "^r"}}}, "then": {"minProperties": 1}}
+    listed = foreign({"type": "string", "enum": ["read", "party"]}, **asks)
+    with pytest.raises(NotApplicable, match=r"enum_change:2: a condition on it \(pattern\)"):
+        shown_schema(listed, "enum_change")

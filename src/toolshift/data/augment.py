@@ -42,7 +42,7 @@ from toolshift.data.formats.prompt_completion import PROMPT_COMPLETION_ROWS, wit
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
-from toolshift.data.prepared import called, prepared
+from toolshift.data.prepared import NONE_CALLED, Prepared, called, needed_by, on_offer, prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
@@ -173,7 +173,8 @@ def augmented(
         try:
             label, parts = _apply(draw, conversation, functions or [])
             _check_strict(conversation, parts)
-            check_language(conversation, parts)
+            if draw.entry != DISTRACTORS:  # they are chosen by their language
+                check_language(conversation, parts)
             note = {COLUMN: told(label, recipe, digest)}
             made = [_applicable(written, part) for part in parts]
             rows = tuple({**one, **note} for fit in made for one in fit.rows)
@@ -396,13 +397,29 @@ def _apply(
         return f"{draw.entry}:{draw.severity}", [made]
     if draw.entry == ENDINGS:
         return _another_ending(conversation, draw.rng)
-    needed = () if draw.renames else called(conversation)
-    flow = flow_of(conversation) if _rewires(draw.stack) else NO_FLOW
-    ready = prepared(conversation.tools, draw.stack, needed, draw.number, flow)
-    parts = replay(conversation, ready)
+    parts = replay(conversation, _ready(draw, conversation))
     if len(parts) == 1 and _same(parts[0], conversation):
         raise NotApplicable("nothing that is shown changes")
     return write_stack(draw.stack), parts
+
+
+def _ready(draw: Draw, conversation: Conversation) -> Prepared:
+    """The tools of a conversation under the shifts of a draw."""
+    tools, names = conversation.tools, called(conversation)
+    if not draw.renames:
+        flow = flow_of(conversation) if _rewires(draw.stack) else NO_FLOW
+        return prepared(tools, draw.stack, names, draw.number, flow)
+    names = on_offer(names, (tool.function["name"] for tool in apart(tools)[0]))
+    why = NotApplicable(NONE_CALLED)
+    for needed in needed_by(draw.stack, names, draw.key):
+        try:
+            ready = prepared(tools, draw.stack, needed, draw.number)
+        except NotApplicable as reason:
+            why = reason
+            continue
+        if ready.reaches(names):
+            return ready
+    raise why
 
 
 @lru_cache(maxsize=1024)
@@ -433,8 +450,6 @@ def _with_distractors(
 ) -> Conversation:
     shown = [tool.function for tool in conversation.tools]
     added = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])
-    if not added:
-        raise NotApplicable("the data has no other tools")
     own, kept = apart(conversation.tools)
     tools = [*own, *(ToolShown(function) for function in added)]
     return Conversation((*rng.sample(tools, len(tools)), *kept), conversation.messages)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -42,12 +42,13 @@ from toolshift.data.augment import (
 from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
 from toolshift.data.formats.openai import THOUGHTS
 from toolshift.data.interface_texts import in_english
-from toolshift.data.prepared import Prepared, prepared
+from toolshift.data.prepared import Prepared, needed_by, on_offer, prepared
+from toolshift.data.tools import apart
 from toolshift.data.validators import validator_of
 from toolshift.runs.cell import write_stack
 
 MAX_LISTS = 4096
-MAX_SHOWN = 4096
+MAX_SHOWN = 8192
 """How much is kept, whatever the length of a file."""
 
 
@@ -186,16 +187,24 @@ class _List:
     text: str
 
     @cached_property
+    def own(self) -> frozenset[str]:
+        """The tools that shifts may touch."""
+        return frozenset(tool.function["name"] for tool in apart(read_tools(self.raws))[0])
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """All names in the list."""
         params = (name for schema in self.schemas.values() for name in _parameters(schema))
         return tuple(sorted({*self.schemas, *params}))
 
-    def under(self, stack: Stack, way: int) -> _Shown | None:
-        """The tools under shifts; None where they are not applicable, or change nothing."""
+    def under(self, stack: Stack, way: int, needed: tuple[str, ...]) -> _Shown | None:
+        """The tools under shifts, where rows need some of them.
+
+        None where the shifts are not applicable, or change nothing.
+        """
         tools = read_tools(self.raws)
         try:
-            ready = prepared(tools, stack, (), way)
+            ready = prepared(tools, stack, needed, way)
         except NotApplicable:
             return None
         before = [tool.function for tool in tools]
@@ -279,6 +288,18 @@ def _asked(schema: Mapping[str, Any]) -> Any:
 _TEXTS = ("description", "title")
 
 
+class _Drawn(NamedTuple):
+    """The shifts that are drawn, and in which way they fall on a list of tools.
+
+    Attributes:
+        number: of all this, from 1.
+    """
+
+    number: int
+    stack: Stack
+    way: int
+
+
 class Quick:
     """Renames lines; keeps what it knows about lists of tools.
 
@@ -290,9 +311,9 @@ class Quick:
         self.recipe = recipe
         self.plain = not recipe.format and recipe.to in ("", "openai") and not recipe.trainer
         self._lists: dict[bytes, _List] = {}
-        self._shown: dict[tuple[int, int], _Shown | None] = {}
+        self._shown: dict[tuple[int, int, tuple[str, ...]], _Shown | None] = {}
         self._draws: dict[Pick, int] = {}
-        self._drawn: dict[int, int] = {}
+        self._drawn: dict[int, _Drawn] = {}
         self._seen = 0
 
     @property
@@ -326,8 +347,10 @@ class Quick:
             if not _fit(conversation, tools.checks):
                 raise _NotPlain  # its calls may be written in the text of a message
             return content, ""
-        shown = self._under(tools, digest)
-        if shown is None:
+        called = (c.function.name for said in conversation for c in said.tool_calls or ())
+        names = on_offer(called, tools.own)
+        shown = self._under(tools, digest, names)
+        if shown is None or not shown.ready.reaches(names):
             raise _NotPlain
         messages = _messages(conversation, _RAWS.decode(raw), shown)
         if messages is None:
@@ -337,26 +360,31 @@ class Quick:
         top[COLUMN] = told(shown.label, self.recipe, digest)
         return JSON.encode(top), shown.label
 
-    def _under(self, tools: _List, digest: str) -> _Shown | None:
+    def _under(self, tools: _List, digest: str, names: tuple[str, ...]) -> _Shown | None:
         left = draw_number(self.recipe, digest, 0) % self._period
-        key = (tools.number, self._drawn.get(left) or self._draw(left))
+        drawn = self._drawn.get(left) or self._draw(left)
+        needed = next(needed_by(drawn.stack, names, f"{self.recipe.seed} {digest}"))
+        key = (tools.number, drawn.number, needed)
         try:
             return self._shown[key]
         except KeyError:
             pass
         if len(self._shown) >= MAX_SHOWN:
             self._shown.pop(next(iter(self._shown)))
-        drawn = pick(self.recipe, left, self._counts)
-        stack = self._stacks[drawn.entry][drawn.severity][drawn.stack]
-        made = self._shown[key] = tools.under(stack, drawn.way) if renames(stack) else None
+        stack = drawn.stack
+        made = tools.under(stack, drawn.way, needed) if renames(stack) else None
+        self._shown[key] = made
         return made
 
-    def _draw(self, left: int) -> int:
-        """A number for what is drawn, from 1: the same for the same."""
-        number = self._draws.setdefault(pick(self.recipe, left, self._counts), len(self._draws) + 1)
+    def _draw(self, left: int) -> _Drawn:
+        """What a number draws; what is drawn alike has the same number, from 1."""
+        drawn = pick(self.recipe, left, self._counts)
+        number = self._draws.setdefault(drawn, len(self._draws) + 1)
+        stack = self._stacks[drawn.entry][drawn.severity][drawn.stack]
+        made = _Drawn(number, stack, drawn.way)
         if len(self._drawn) < MAX_SHOWN:
-            self._drawn[left] = number
-        return number
+            self._drawn[left] = made
+        return made
 
     @cached_property
     def _period(self) -> int:

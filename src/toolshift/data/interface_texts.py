@@ -13,14 +13,24 @@ from toolshift.data.language import ENGLISH, LANGUAGES, language_of
 
 def in_english(functions: Iterable[Mapping[str, Any]]) -> bool:
     """Whether tools are described in English, or not at all."""
-    return _language(functions) == ENGLISH
+    return language_of_tools(functions) == ENGLISH
+
+
+def is_in(language: str, function: Mapping[str, Any]) -> bool:
+    """Whether a tool alone is taken to be described in a language; one word of it tells.
+
+    A tool that nobody has described is told by its names.
+    """
+    texts = [*_described([function])] or [*_names([function])]
+    return language_of(texts, ENGLISH) == language
 
 
 LEAST = 3
 """So many common words tell that tools are described in another language than English."""
 
 
-def _language(functions: Iterable[Mapping[str, Any]]) -> str:
+def language_of_tools(functions: Iterable[Mapping[str, Any]]) -> str:
+    """The language that tools are described in; "" where it cannot be told."""
     return language_of(_described(functions), ENGLISH, LEAST)
 
 
@@ -31,7 +41,7 @@ def check_language(before: Conversation, parts: Sequence[Conversation]) -> None:
     would meet them nowhere but here.
     """
     functions = [tool.function for tool in before.tools]
-    language = _language(functions)
+    language = language_of_tools(functions)
     if language == ENGLISH:
         return
     known = {*_described(functions), *_results(before)}

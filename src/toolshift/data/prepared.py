@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
 
+from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
 from toolshift.core.scene import Applied
@@ -27,6 +29,7 @@ from toolshift.shifts.surface import Surface
 POOL = "train"
 """Wordings come from the pool for training alone; those of evaluations never appear."""
 Stack = tuple[Applied, ...]
+NONE_CALLED = "no tool that is called can be changed this way"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,27 @@ class Prepared:
     def shown(self) -> tuple[ToolShown, ...]:
         """The tools as they are shown at the start."""
         return ToolList(self.as_shown(tuple(t for t in self.scene.tools if not t.retired)))
+
+    @cached_property
+    def untouched(self) -> frozenset[str]:
+        """The true tools that are shown as they came; none where further tools stand beside them.
+
+        Those of a shift that adds tools are what it changes.
+        """
+        shown = {tool.function["name"]: tool.function for tool in self.shown}
+        sources = self.toolbox.sources
+        if len(shown) > len(sources) + len(self.kept):
+            return frozenset()
+        came = ((name, source.raw["function"]) for name, source in sources.items())
+        return frozenset(name for name, function in came if shown.get(name) == function)
+
+    def reaches(self, names: tuple[str, ...]) -> bool:
+        """Whether a tool among those that a conversation calls is shown otherwise, if it has any.
+
+        One that calls none of the tools that shifts may touch, such as one that only refuses, is
+        shifted as any other: else names that have changed would tell that there is work to do.
+        """
+        return not names or not self.untouched.issuperset(names)
 
     @cached_property
     def schemas(self) -> dict[str, Any]:
@@ -199,13 +223,10 @@ def prepared(
 def _made(
     listed: bytes, stack: Stack, needed: tuple[str, ...], draw: int, flow: Flow
 ) -> Prepared | NotApplicable:
-    functions = msgspec.json.decode(listed)
-    tools = tuple(ToolShown(one, place) for place, one in enumerate(functions))
-    own, kept = apart(tools)
-    names = {tool.function["name"] for tool in kept}
-    needed = tuple(name for name in needed if name not in names)
     try:
-        toolbox = from_openai([{"type": "function", "function": one.function} for one in own])
+        toolbox, kept = _read(listed)
+        names = {tool.function["name"] for tool in kept}
+        needed = tuple(name for name in needed if name not in names)
         toolbox = with_flow(toolbox, flow)
         scene = live_scene(toolbox, draw, POOL, needed)
         return Prepared(toolbox, shifted(scene, stack, may_write=True), kept)
@@ -220,6 +241,37 @@ def _made(
 _kept = lru_cache(maxsize=1024)(_made)
 
 
+@lru_cache(maxsize=256)
+def _read(listed: bytes) -> tuple[Toolbox, tuple[ToolShown, ...]]:
+    """A list of tools, and those at its end that no shift touches; read once for all draws."""
+    functions = msgspec.json.decode(listed)
+    own, kept = apart(tuple(ToolShown(one, place) for place, one in enumerate(functions)))
+    box = from_openai([{"type": "function", "function": one.function} for one in own])
+    return box, kept
+
+
 def called(conversation: Conversation) -> tuple[str, ...]:
     """The tools that a conversation calls, by name, sorted."""
     return tuple(sorted({call.name for said in conversation.messages for call in said.calls}))
+
+
+def on_offer(names: Iterable[str], offered: Iterable[str]) -> tuple[str, ...]:
+    """Those names that a list of tools has, sorted; an unlearned call may be of another."""
+    return tuple(sorted(frozenset(offered).intersection(names)))
+
+
+def needed_by(stack: Stack, names: tuple[str, ...], key: str) -> Iterator[tuple[str, ...]]:
+    """The tools to take for needed, of those that a row calls; one choice after another.
+
+    `key` draws the first of them. Severity 1 needs one that is called, 2 all of them. Severity 3
+    is of all tools that are shown, so that rows with the same list share what it makes of it,
+    whatever they call.
+    """
+    severities = {applied.severity for applied in stack}
+    if not names or severities == {3}:
+        yield ()
+    elif 2 in severities:
+        yield names
+    else:
+        first = seeds.derive_once("needed", key) % len(names)
+        yield from ((name,) for name in names[first:] + names[:first])

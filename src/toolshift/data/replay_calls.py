@@ -22,6 +22,7 @@ from toolshift.data.prepared import Prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay_release import check_needed, difference, stated, why_not
 from toolshift.data.tools import check_gone
+from toolshift.data.value_mentions import check_values
 from toolshift.interop.tools import Documented
 from toolshift.shifts.live import Live
 from toolshift.shifts.release.release import Release
@@ -106,6 +107,7 @@ class _Play:
         while turns:
             turns = turns[self._play(turns) :]
         self._check_mentions()
+        check_values(conversation, (t for _, view in self.views for t in view), ready.toolbox)
 
     # -- the backend of the solver -------------------------------------------------------------
 

@@ -7,7 +7,7 @@ are kept, so that the index is the same whatever the order of the rows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 from typing import Any
@@ -17,6 +17,8 @@ import msgspec
 from toolshift.core.message import PROTOCOL_TOOLS
 from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Message, ToolShown
+from toolshift.data.interface_texts import in_english, is_in, language_of_tools
+from toolshift.data.language import ENGLISH, LANGUAGES
 from toolshift.interop.schema import each_description
 from toolshift.shifts.surface import Surface
 
@@ -45,8 +47,12 @@ class ToolIndex:
             return
         if len(self._lists) < 16 * self.most:  # beyond it lists are only looked at again
             self._lists.add(digest)
-        for function in msgspec.json.decode(listed):
-            self._add(function)
+        decoded = msgspec.json.decode(listed)
+        english = in_english(decoded)
+        for function in decoded:
+            # What alone has no word of its language would be taken for English elsewhere.
+            if english or not is_in(ENGLISH, function):
+                self._add(function)
 
     def _add(self, function: dict[str, Any]) -> None:
         raw = msgspec.json.encode(function)
@@ -70,17 +76,36 @@ class ToolIndex:
 
 
 def distractors(
-    functions: list[dict[str, Any]], shown: Iterable[Mapping[str, Any]], rng: Random, count: int
+    functions: list[dict[str, Any]], shown: Sequence[Mapping[str, Any]], rng: Random, count: int
 ) -> list[dict[str, Any]]:
-    """Tools of other conversations, none of which has a name that is on offer."""
+    """Tools of other conversations in the language of those that are on offer, by other names."""
     taken = {str(one["name"]).lower() for one in shown}
+    left = any(str(one["name"]).lower() not in taken for one in functions)
+    if not left:
+        raise NotApplicable("the data has no other tools")
+    language = language_of_tools(shown)
+    if not language:
+        raise NotApplicable("the language of the tools cannot be told, nor which others are in it")
     found: list[dict[str, Any]] = []
-    for place in rng.sample(range(len(functions)), min(len(functions), 4 * count)):
+    for place in _drawn(rng, len(functions), 4 * count):
         name = str(functions[place]["name"]).lower()
-        if name not in taken and len(found) < count:
+        if name not in taken and is_in(language, functions[place]):
             taken.add(name)
             found.append(functions[place])
+        if len(found) == count:
+            break
+    if not found:
+        raise NotApplicable(f"the data has no other tools in {LANGUAGES[language]}")
     return found
+
+
+def _drawn(rng: Random, count: int, most: int) -> Iterator[int]:
+    """Places in a list in an order of chance; those beyond the first are drawn when asked for."""
+    first = rng.sample(range(count), min(count, most))
+    yield from first
+    rest = sorted(set(range(count)).difference(first))
+    rng.shuffle(rest)
+    yield from rest
 
 
 def apart(tools: tuple[ToolShown, ...]) -> tuple[tuple[ToolShown, ...], tuple[ToolShown, ...]]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -27,6 +27,8 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import DESCRIPTION, NAME, Effect, Field, Param, Tool, input_schema
+from toolshift.core.value_shape import Shape
+from toolshift.interop.conditions import restated
 from toolshift.interop.schema import JSONSchema, inlined, leaves_of, properties_of, renamed, sample
 
 SORTED = msgspec.json.Encoder(order="deterministic")
@@ -260,6 +262,12 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
     new = [p for p in tool.params if p.fact not in source.known]
     schema = renamed(source.inputs, {name: param.name for name, param in own.items()})
     before = {param.name: param for param in source.tool.params}
+    ways = {
+        param.name: partial(_written, param.shapes[len(before[name].shapes) :])
+        for name, param in own.items()
+        if len(param.shapes) > len(before[name].shapes)
+    }
+    schema = restated(schema, ways) if ways else schema
     declared = schema.get("properties")
     shown = dict(declared) if isinstance(declared, Mapping) else {}
     for name, param in own.items():
@@ -283,6 +291,11 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
     if required or "required" in schema:
         schema["required"] = required
     return schema
+
+
+def _written(shapes: tuple[Shape, ...], value: Any) -> Any:
+    """A value of the document in shapes that layers have given it."""
+    return Param("", "", {}, shapes=shapes).write(value)
 
 
 # -- reading -----------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Param, Result, Tool, error
 from toolshift.core.value_shape import Shape
+from toolshift.interop.conditions import restated_value
+from toolshift.interop.parts import listed_in
 from toolshift.shifts import wording
 from toolshift.shifts.action import reach
 from toolshift.shifts.careless import AssumesDefaults, naive_fails, oracle_unchanged
@@ -146,8 +148,10 @@ def type_change(scene: Scene, rng: Random, severity: Severity) -> Change:
         field = next(iter(inner["items"]["properties"])) if kind == "keys" else key
         text = texts[kind].format(text=_said_of(param), key=field, yes=yes, no=no).strip()
         if kind == "choice":
-            schema = {"type": "string", "enum": [yes, no], "description": text}
-            return Shape(kind, choices=((True, yes), (False, no))), schema
+            shape = Shape(kind, choices=((True, yes), (False, no)))
+            listed = listed_in(inner) or [True, False]
+            schema = {"type": "string", "enum": [shape.write(one) for one in listed]}
+            return shape, {**schema, "description": text}
         return Shape(kind, field), {**_schema_of(kind, inner, field), "description": text}
 
     def able(tool: Tool) -> list[Param]:
@@ -160,15 +164,22 @@ def type_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     )
 
 
+_COMBINING = frozenset(("allOf", "anyOf", "oneOf", "not", "if"))
+
+
 def _kind_of_type(schema: Schema, plain: str) -> Any:
     """The shape that a value of a schema gets; "" where it stays."""
     kind, items = schema.get("type"), schema.get("items")
+    if kind not in ("string", "object") and not _COMBINING.isdisjoint(schema):
+        return ""  # what they ask would be lost
     if kind == "string" and "enum" not in schema and "const" not in schema:
         return plain
     if kind in ("number", "integer"):
         return "text"
     if kind == "boolean":
         return "choice"
+    if kind == "array" and listed_in(schema) is not None:
+        return ""
     if kind == "array" and isinstance(items, dict) and items.get("type") == "object":
         known = items.get("properties")
         if not isinstance(known, dict) or not known:
@@ -185,6 +196,8 @@ def _schema_of(kind: str, schema: Schema, key: str) -> Schema:
         return {"type": "object", **only}
     if kind == "list":
         return {"type": "array", "items": inner, "minItems": 1, "maxItems": 1}
+    if kind == "text" and (listed := listed_in(schema)) is not None:
+        return {"type": "string", "enum": [Shape("text").write(one) for one in listed]}
     if kind == "text":
         return {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
     sizes = {name: value for name, value in inner.items() if name in ("minItems", "maxItems")}
@@ -220,12 +233,18 @@ def enum_change(scene: Scene, rng: Random, severity: Severity) -> Change:
         pairs = ", ".join(pair.format(new=f"`{now}`", old=was) for was, now in choices)
         description = text.format(text=_said_of(param), pairs=pairs).strip()
         more = {"description": description} if severity > 1 else {}
-        shown = {**param.schema, "enum": [now for _, now in choices], **more}
-        if "default" in shown:
-            shown["default"] = new.get(shown["default"], shown["default"])
-        return Shape("choice", choices=choices), shown
+        shape = Shape("choice", choices=choices)
+        shown = restated_value(param.name, param.schema, shape.write)
+        for key in _OF_TEXTS & shown.keys():
+            if any(_fault({key: shown[key]}, now) for _, now in choices):
+                del shown[key]
+        return shape, {**shown, **more}
 
     return reshaped([(t, p, *changed(p)) for t in tools for p in _choosing(t)])
+
+
+_OF_TEXTS = frozenset(("pattern", "format", "minLength", "maxLength"))
+"""What a schema may ask of a text, which the former choices have been held to."""
 
 
 def _choosing(tool: Tool) -> list[Param]:

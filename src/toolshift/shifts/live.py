@@ -76,10 +76,12 @@ class LiveScene(Scene):
     Attributes:
         needed: the true tools that the agent needs, if known.
         made_by: for each layer, the shift that it belongs to.
+        toolbox: of the tools, which says how they are shown; None where nobody is to be shown them.
     """
 
     needed: tuple[str, ...] = ()
     made_by: tuple[str, ...] = ()
+    toolbox: Toolbox | None = None
 
 
 def _rehearse(scene: Scene) -> tuple[Step, ...]:
@@ -102,7 +104,9 @@ def live_scene(
     identity = f"{seeds.derive(seed, toolbox.hash):016x}"[:12]
     lineage = f"live/{toolbox.hash}/{pool}/{seed}"
     task = Task("live", "tools", pool, seed, len(toolbox.tools), 0, lineage, identity)
-    return LiveScene(task, LiveWorld(), truth, (), Outcome(), "", _rehearse, needed=needed)
+    return LiveScene(
+        task, LiveWorld(), truth, (), Outcome(), "", _rehearse, needed=needed, toolbox=toolbox
+    )
 
 
 def _answering(example: Any) -> Callable[[Any, dict[str, Any]], Any]:
@@ -133,6 +137,7 @@ def _applied(scene: LiveScene, one: Applied) -> LiveScene:
         raise NotApplicable(f"{name}: which tools can be spared is not known; say which are needed")
     try:
         after = apply(scene, one.shift, one.severity)
+        _check_conditions(scene, after)
     except NotApplicable as reason:
         raise NotApplicable(f"{name}: {reason}") from None
     except ShiftFault as fault:  # a rule that looks for the user's request, or for a task's calls
@@ -143,6 +148,13 @@ def _applied(scene: LiveScene, one: Applied) -> LiveScene:
         raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
     made_by = (*scene.made_by, *[name] * (len(after.layers) - len(scene.layers)))
     return replace(after, made_by=made_by)
+
+
+def _check_conditions(scene: LiveScene, after: Scene) -> None:
+    """Checks that what a document asks of arguments can be said of them as they are given now."""
+    for tool in after.tools if scene.toolbox else ():
+        if scene.toolbox and any(param.shapes for param in tool.params):
+            scene.toolbox.schema(tool)
 
 
 def _refuse_writes(before: LiveScene, after: LiveScene, one: Applied) -> None:
