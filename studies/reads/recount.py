@@ -9,14 +9,19 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from toolshift_lab.experiments import find_scale
 from toolshift_lab.planned import measured_in, read_plan, take_up
 from toolshift_lab.stage import stages
 
+from toolshift.core.files import lines
 from toolshift.core.scene import Scene
+from toolshift.core.shift import split_version
 from toolshift.core.step import Step
 from toolshift.measure.crossed import Crossed, crossed_difference, crossed_mean
 from toolshift.measure.statistics import paired_drop
 from toolshift.runs.run_folder import RunFolder
+from toolshift.train.scenes import draw
+from toolshift.train.screen import Tried
 
 HERE = Path(__file__).parent
 STUDIES = HERE.parent
@@ -164,6 +169,26 @@ def _fault(scene: Scene, step: Step) -> str:
     return "one left out" if missing else "wrong value"
 
 
+def screened() -> None:
+    """What rl-shifted may learn from: of the scenes that it draws, those that pass at times."""
+    read = read_plan(HERE / "rl-shifted.toml")
+    study, scale = take_up(read)
+    arm = next(one for one in study.arms if one.name == "rl-shifted")
+    drawn, kept = Counter[str](), Counter[str]()
+    for stage in stages(study, scale, study.seeds, STUDIES / "stages", (arm.name,), read.pool):
+        mix = arm.mixed(find_scale(scale), stage.seed)
+        tried = lines(stage.folder / "screen.jsonl", Tried)
+        for one in tried:
+            names = (split_version(each.shift)[0] for each in draw(mix, one.scene).shifts)
+            name = "+".join(names) or "clean"
+            drawn[name] += 1
+            kept[name] += 1 <= one.passed <= one.samples - 1
+    print("\nrl-shifted: scenes of which 1 to 3 of 4 samples pass, of those drawn (three seeds)")
+    for name, count in drawn.most_common():
+        print(f"  {name}: {kept[name]} of {count}")
+    print(f"  all: {kept.total()} of {drawn.total()}")
+
+
 def main() -> None:
     """Prints all of it."""
     read = runs("plan", "paft-read")
@@ -201,6 +226,7 @@ def main() -> None:
     continuations()
     releases()
     filled_wrongly()
+    screened()
 
 
 if __name__ == "__main__":
