@@ -54,6 +54,7 @@ def test_a_tool_that_is_gone_and_one_that_is_as_it_was() -> None:
         ({"default": True}, {"default": False}, "is false where it is left out, and was true"),
         ({"default": 5}, {}, "is nothing where it is left out, and was 5"),
         ({"maximum": 100}, {"maximum": 20}, "has another limit now: maximum 20"),
+        ({"maximum": 100}, {}, "has a limit no more"),
         ({"description": "At most 90."}, {"description": "At most 31."}, "another description"),
     ],
 )

@@ -11,7 +11,7 @@ from toolshift.data.augment import DISTRACTORS, ENDINGS, Recipe, augmented
 from toolshift.data.interface_texts import in_english
 from toolshift.data.language import ENGLISH, LANGUAGES, language_of
 from toolshift.data.refusal_rows import REFUSALS
-from toolshift.data.tools import ToolIndex
+from toolshift.data.tools import Lent, ToolIndex
 
 TALK = {
     "en": ("Cancel my order A-1000, please.", "Cancels an order that is open."),
@@ -145,7 +145,7 @@ def test_few_words_of_tools_are_taken_for_english(text):
 # -- tools of other rows ---------------------------------------------------------------------------
 
 
-def others(*languages: str) -> list[dict[str, Any]]:
+def others(*languages: str) -> Lent:
     """Tools of other rows, two in each of some languages, named by it."""
     index = ToolIndex()
     for language in languages:
@@ -155,7 +155,7 @@ def others(*languages: str) -> list[dict[str, Any]]:
     return index.functions
 
 
-def beside(language: str, functions: list[dict[str, Any]], number: int = 0) -> tuple[set[str], str]:
+def beside(language: str, functions: Lent, number: int = 0) -> tuple[set[str], str]:
     """The tools that a row in a language is shown beside its own, and why there are none."""
     given = row(TALK["en"][0], {**TALK, **OTHERS}[language][1], number)
     recipe = Recipe(1.0, (DISTRACTORS,), (3,))
@@ -186,10 +186,20 @@ def test_where_the_language_cannot_be_told_no_tool_stands_beside(language):
 
 
 def test_one_tool_in_the_language_is_found_among_many():
-    functions = others("de") + [{"name": f"{n}", "description": TALK["en"][1]} for n in range(200)]
+    english = [{"name": f"{n}", "description": TALK["en"][1]} for n in range(200)]
+    functions = {**others("de"), "en": english}
     for number in range(5):
         shown, _ = beside("de", functions, number)
         assert shown == {"de_0", "de_1"}
+
+
+def test_an_english_tool_with_a_word_of_another_language_is_lent_to_english_rows_alone():
+    index = ToolIndex()
+    told = "Encrypt text using DES"  # "des" is French
+    index.add([{"name": f"en_{n}", "description": TALK["en"][1]} for n in range(2)])
+    index.add([{"name": "encrypt", "description": told}, {"name": "say", "description": "Say it."}])
+    assert beside("fr", index.functions) == (set(), "the data has no other tools in French")
+    assert "encrypt" in beside("en", index.functions)[0]
 
 
 def test_a_tool_without_a_word_of_its_language_is_not_taken_for_english():

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from toolshift.data.augment import Made, Recipe, augmented, converted
+from toolshift.data.conversation import Conversation, Message
 from toolshift.data.formats import FORMATS, recognised
+from toolshift.data.formats.openai import OPENAI
 from toolshift.data.traces.recorded import of_conversation
 
 Body = dict[str, Any]
@@ -17,6 +19,7 @@ RENAME = "tool_name_noise:3"
 SCHEMA = {"type": "object", "properties": {"base": {"type": "string"}}, "required": ["base"]}
 TOOL = {"name": "get_rate", "description": "Gets a rate.", "input_schema": SCHEMA}
 CACHED = {"cache_control": {"type": "ephemeral"}}
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 HIDDEN = {"type": "redacted_thinking", "data": "c2ln"}
 
 
@@ -223,3 +226,22 @@ def test_a_choice_among_allowed_tools_is_renamed() -> None:
     allowed = {"mode": "required", "tools": [chosen]}
     row = openai("Hm.") | {"tool_choice": {"type": "allowed_tools", "allowed_tools": allowed}}
     assert renamed(row) == row
+
+
+def test_a_text_beside_a_call_in_one_part_of_gemini_and_all_after_it_stay() -> None:
+    both = {TEXT: "I call get_rate.", **called("EUR")}
+    row = parts({TEXT: "First."}, both, {TEXT: "get_rate again."})
+    (content,) = [one for one in shifted(row).rows[0]["contents"] if len(one["parts"]) == 3]
+    first, middle, last = content["parts"]
+    name = middle["functionCall"]["name"]
+    assert name != "get_rate"
+    assert (first[TEXT], middle[TEXT]) == ("First.", f"I call {name}.")
+    assert last[TEXT] == f"{name} again."
+
+
+@pytest.mark.parametrize("before", [[PICTURE, {"type": TEXT, TEXT: "a"}], [PICTURE]])
+def test_a_new_text_of_a_content_leaves_its_picture_alone(before: list[Body]) -> None:
+    row = {"messages": [{"role": "user", "content": before}], "tools": []}
+    message = Message("user", "b", source=0)
+    (written,) = OPENAI.write(Conversation((), (message,)), row)["messages"]
+    assert written["content"] == [PICTURE, {"type": TEXT, TEXT: "b"}]

@@ -194,6 +194,9 @@ def test_unknown_arguments_that_are_refused_now() -> None:
     [
         ("List events of at most 90 days.", "List events of at most 31 days.", "maybe"),
         ("Share of the users, from 0 to 1.", "Share of the users, from 0 to 100.", "maybe"),
+        ("At most 10 items on 5 pages.", "At most 5 items on 10 pages.", "maybe"),
+        ("A shift from -5 to 5.", "A shift from 5 to 5.", "maybe"),
+        ("At most 1,000 of the items.", "At most 1000 of the items.", "harmless"),
         ("List the events of a day.", "List the events of one day.", "harmless"),
     ],
 )
@@ -212,6 +215,9 @@ def test_of_two_long_texts_what_differs_is_shown() -> None:
     (change,) = changes_between([old], [new])
     assert "At most 90 days. -> " in change.sentence
     assert change.sentence.endswith("At most 31 days.")
+    longer = tool("list_events", f"{same}At most 90 days. Deletes them afterwards.")
+    (change,) = changes_between([old], [longer])
+    assert "Deletes them afterwards." in change.sentence
 
 
 def test_every_kind_is_explained() -> None:

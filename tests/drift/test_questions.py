@@ -274,6 +274,8 @@ def flag(name: str, text: str) -> dict[str, Any]:
         (("archived_too", "With archived ones."), ("archived_too2", "No archived ones."), True),
         (("enabled", "Whether it is on."), ("is_enabled", "Whether it is on."), False),
         (("isEnabled", ""), ("is_enabled", ""), False),
+        (("is_archived", ""), ("archived", ""), False),
+        (("is_active", "Only active ones."), ("active", "Only the active ones."), False),
     ],
 )
 def test_a_boolean_that_may_say_the_reverse_is_asked(
@@ -300,6 +302,11 @@ def test_a_boolean_that_may_say_the_reverse_is_asked(
             ("from_env", "to_env"),
             ("from_stage", "to_stage"),
             {"from_env": "from_stage", "to_env": "to_stage"},
+        ),
+        (
+            ("start_date", "end_date"),
+            ("startDate", "until_date"),
+            {"start_date": "startDate", "end_date": "until_date"},
         ),
     ],
 )

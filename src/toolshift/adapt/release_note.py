@@ -52,7 +52,8 @@ def _of_route(release: Release, new: str, route: Route) -> Iterator[str]:
         return
     told = (release.before.sources[route.old].raw, release.after.sources[new].raw)
     texts = text_differences("", *(raw.get("description") for raw in told))
-    otherwise = [f"it {said}" for one in texts if (said := _in_values(one))]
+    own = () if route.when is not None else texts  # of several tools, none is described by it
+    otherwise = [f"it {said}" for one in own if (said := _in_values(one))]
     for sentence in (
         *otherwise,
         *_arguments(release, new, route),
@@ -110,7 +111,9 @@ def _in_values(one: Difference) -> str:
     if one.kind.startswith("limit_"):
         limits = one.after if isinstance(one.after, dict) else {}
         plain = {key: value for key, value in limits.items() if isinstance(value, int | float)}
-        told = ", ".join(f"{key} {value}" for key, value in plain.items())
+        told = ", ".join(f"{key} {as_said(value)}" for key, value in plain.items())
+        if one.after is None:
+            return "has a limit no more"
         return f"has another limit now{f': {told}' if told else ''}"
     if one.kind.startswith("description_") and one.severity != "harmless":
         return "has another description, which may mean something else"

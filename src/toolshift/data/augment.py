@@ -45,7 +45,7 @@ from toolshift.data.interface_texts import check_language
 from toolshift.data.prepared import NONE_CALLED, Prepared, called, needed_by, on_offer, prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay import check, replay
-from toolshift.data.tools import apart, check_gone, distractors
+from toolshift.data.tools import Lent, apart, check_gone, distractors
 from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.tools import from_openai
@@ -147,9 +147,7 @@ def is_selected(digest: str, recipe: Recipe) -> bool:
     return turned < recipe.alpha * 2**64
 
 
-def augmented(
-    row: Row, content: bytes, recipe: Recipe, functions: list[dict[str, Any]] | None = None
-) -> Made:
+def augmented(row: Row, content: bytes, recipe: Recipe, functions: Lent | None = None) -> Made:
     """What becomes of a row."""
     form = format_of(row, recipe)
     target = FORMATS.find(recipe.to) if recipe.to else form
@@ -171,7 +169,7 @@ def augmented(
     reasons: dict[str, str] = {}
     for draw in draws(recipe, digest):
         try:
-            label, parts = _apply(draw, conversation, functions or [])
+            label, parts = _apply(draw, conversation, functions or {})
             _check_strict(conversation, parts)
             if draw.entry != DISTRACTORS:  # they are chosen by their language
                 check_language(conversation, parts)
@@ -389,7 +387,7 @@ def digest_of(content: bytes) -> str:
 
 
 def _apply(
-    draw: Draw, conversation: Conversation, functions: list[dict[str, Any]]
+    draw: Draw, conversation: Conversation, functions: Lent
 ) -> tuple[str, list[Conversation]]:
     """A conversation under one draw, and what it was."""
     if draw.entry == DISTRACTORS:
@@ -446,7 +444,7 @@ def _same(one: Conversation, other: Conversation) -> bool:
 
 
 def _with_distractors(
-    conversation: Conversation, rng: Random, severity: int, functions: list[dict[str, Any]]
+    conversation: Conversation, rng: Random, severity: int, functions: Lent
 ) -> Conversation:
     shown = [tool.function for tool in conversation.tools]
     added = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])

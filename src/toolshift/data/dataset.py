@@ -23,7 +23,7 @@ from toolshift.data.augment_quick import Quick
 from toolshift.data.conversation import Row, RowFault, encoded
 from toolshift.data.formats import FORMATS, read_as
 from toolshift.data.parquet import without_holes
-from toolshift.data.tools import ToolIndex
+from toolshift.data.tools import Lent, ToolIndex
 
 Rows = TypeVar("Rows")
 
@@ -64,7 +64,7 @@ def augment(
     recipe = Recipe(alpha, tuple(shifts), tuple(severities), seed, "", to)
     check_recipe(recipe)
     given = cast(Any, dataset)  # datasets is an extra, so its types cannot be named
-    functions = _functions(given, recipe) if DISTRACTORS in recipe.shifts else []
+    functions = _functions(given, recipe) if DISTRACTORS in recipe.shifts else {}
     if not hasattr(given, "map"):
         return cast(Rows, _Again(given, recipe, functions))
     work = partial(_batch, recipe=recipe, functions=functions)
@@ -76,9 +76,7 @@ def augment(
 class _Again:
     """Augmented rows, made anew each time they are read."""
 
-    def __init__(
-        self, rows: Iterable[Row], recipe: Recipe, functions: list[dict[str, Any]]
-    ) -> None:
+    def __init__(self, rows: Iterable[Row], recipe: Recipe, functions: Lent) -> None:
         self.rows, self.recipe, self.functions = rows, recipe, functions
 
     def __iter__(self) -> Iterator[Row]:
@@ -86,7 +84,7 @@ class _Again:
             yield from _made(row, self.recipe, self.functions)
 
 
-def _functions(rows: Iterable[Row], recipe: Recipe) -> list[dict[str, Any]]:
+def _functions(rows: Iterable[Row], recipe: Recipe) -> Lent:
     index = ToolIndex()
     for row in rows:
         try:
@@ -97,7 +95,7 @@ def _functions(rows: Iterable[Row], recipe: Recipe) -> list[dict[str, Any]]:
     return index.functions
 
 
-def _made(row: Row, recipe: Recipe, functions: list[dict[str, Any]]) -> tuple[Row, ...]:
+def _made(row: Row, recipe: Recipe, functions: Lent) -> tuple[Row, ...]:
     content = _ENCODER.encode(row)
     quick = _quick(recipe).line(content)
     if quick is None:
@@ -126,9 +124,7 @@ def _quick(recipe: Recipe) -> Quick:
     return Quick(recipe)
 
 
-def _batch(
-    columns: dict[str, list[Any]], recipe: Recipe, functions: list[dict[str, Any]]
-) -> dict[str, list[Any]]:
+def _batch(columns: dict[str, list[Any]], recipe: Recipe, functions: Lent) -> dict[str, list[Any]]:
     """A batch of rows, by columns."""
     count = len(next(iter(columns.values()), []))
     rows = [{key: values[n] for key, values in columns.items()} for n in range(count)]
@@ -137,7 +133,7 @@ def _batch(
     return {key: [row.get(key) for row in made] for key in keys}
 
 
-def _made_whole(row: Row, recipe: Recipe, functions: list[dict[str, Any]]) -> list[Row]:
+def _made_whole(row: Row, recipe: Recipe, functions: Lent) -> list[Row]:
     """What becomes of a row of a data set; what no shift touches stays as it is, holes included."""
     bare = without_holes(row)
     made = _made(bare, recipe, functions)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -34,7 +33,7 @@ from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
 from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_typed
 from toolshift.data.tables import TABLES, is_table, table_lines
-from toolshift.data.tools import ToolIndex
+from toolshift.data.tools import Lent, ToolIndex
 from toolshift.data.trace_files import conversation_lines, is_trace
 from toolshift.data.trainers import check_suffix, said_of, trainer_of
 from toolshift.runs.pool import Executor, open_pool
@@ -344,7 +343,7 @@ def _count(path: Path) -> int:
     return count_of(path) if path.suffix == ".parquet" and not is_trace(path) else 0
 
 
-def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:
+def _functions_of(source: Path, recipe: Recipe) -> Lent:
     """The tools of a whole file, where distractors are taken from them: the first pass."""
     index = ToolIndex()
     for line in _lines(source) if DISTRACTORS in recipe.shifts else ():
@@ -401,7 +400,7 @@ class _Done(msgspec.Struct):
     numbered: list[bytes] = []
 
 
-def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterator[_Done]:
+def _chunks_done(job: Job, functions: Lent, skip: int) -> Iterator[_Done]:
     """The chunks of a file in order, each worked on by any of the processes."""
     lines = islice(enumerate(_lines(job.source), 1), skip, None)
     begin = partial(_begin, job.recipe, functions)
@@ -419,13 +418,13 @@ def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterat
 
 
 _recipe = Recipe()
-_functions: list[dict[str, Any]] = []
+_functions: Lent = {}
 
 
 _quick = Quick(_recipe)
 
 
-def _begin(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
+def _begin(recipe: Recipe, functions: Lent) -> None:
     """What a worker needs for every chunk."""
     global _recipe, _functions, _quick
     _recipe, _functions, _quick = recipe, functions, Quick(recipe)

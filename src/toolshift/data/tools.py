@@ -17,13 +17,15 @@ import msgspec
 from toolshift.core.message import PROTOCOL_TOOLS
 from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Message, ToolShown
-from toolshift.data.interface_texts import in_english, is_in, language_of_tools
+from toolshift.data.interface_texts import is_in, language_of_tools
 from toolshift.data.language import ENGLISH, LANGUAGES
 from toolshift.interop.schema import each_description
 from toolshift.shifts.surface import Surface
 
 MOST = 4096
 _PROTOCOL = [tool["function"] for tool in PROTOCOL_TOOLS]
+Lent = dict[str, list[dict[str, Any]]]
+"""Tools of a data set that other rows may be shown, by the language of the list they came in."""
 
 
 class ToolIndex:
@@ -35,7 +37,7 @@ class ToolIndex:
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
-        self._kept: dict[int, dict[str, Any]] = {}
+        self._kept: dict[int, tuple[str, dict[str, Any]]] = {}
         self._heap: list[int] = []
         self._lists: set[bytes] = set()
 
@@ -48,26 +50,34 @@ class ToolIndex:
         if len(self._lists) < 16 * self.most:  # beyond it lists are only looked at again
             self._lists.add(digest)
         decoded = msgspec.json.decode(listed)
-        english = in_english(decoded)
+        language = language_of_tools(decoded)
         for function in decoded:
             # What alone has no word of its language would be taken for English elsewhere.
-            if english or not is_in(ENGLISH, function):
-                self._add(function)
+            if language == ENGLISH or not is_in(ENGLISH, function):
+                self._add(function, language)
 
-    def _add(self, function: dict[str, Any]) -> None:
+    def _add(self, function: dict[str, Any], language: str) -> None:
         raw = msgspec.json.encode(function)
         key = int.from_bytes(blake2b(raw, digest_size=8).digest(), "big")
-        if key in self._kept or (len(self._heap) >= self.most and key >= -self._heap[0]):
+        if key in self._kept:  # of several languages the first by its code, whatever came first
+            language = min(language, self._kept[key][0])
+            self._kept[key] = (language, function)
             return
-        self._kept[key] = function
+        if len(self._heap) >= self.most and key >= -self._heap[0]:
+            return
+        self._kept[key] = (language, function)
         heapq.heappush(self._heap, -key)
         if len(self._heap) > self.most:
             del self._kept[-heapq.heappop(self._heap)]
 
     @property
-    def functions(self) -> list[dict[str, Any]]:
-        """The tools that are kept, in the order of their hashes."""
-        return [self._kept[key] for key in sorted(self._kept)]
+    def functions(self) -> Lent:
+        """The tools that are kept, by the language of their lists, in the order of their hashes."""
+        found: Lent = {}
+        for key in sorted(self._kept):
+            language, function = self._kept[key]
+            found.setdefault(language, []).append(function)
+        return found
 
     @property
     def hash(self) -> str:
@@ -76,22 +86,22 @@ class ToolIndex:
 
 
 def distractors(
-    functions: list[dict[str, Any]], shown: Sequence[Mapping[str, Any]], rng: Random, count: int
+    functions: Lent, shown: Sequence[Mapping[str, Any]], rng: Random, count: int
 ) -> list[dict[str, Any]]:
     """Tools of other conversations in the language of those that are on offer, by other names."""
     taken = {str(one["name"]).lower() for one in shown}
-    left = any(str(one["name"]).lower() not in taken for one in functions)
-    if not left:
+    lent = (str(one["name"]).lower() for some in functions.values() for one in some)
+    if taken.issuperset(lent):
         raise NotApplicable("the data has no other tools")
     language = language_of_tools(shown)
     if not language:
         raise NotApplicable("the language of the tools cannot be told, nor which others are in it")
-    found: list[dict[str, Any]] = []
-    for place in _drawn(rng, len(functions), 4 * count):
-        name = str(functions[place]["name"]).lower()
-        if name not in taken and is_in(language, functions[place]):
+    found, own = list[dict[str, Any]](), functions.get(language, [])
+    for place in _drawn(rng, len(own), 4 * count):
+        name = str(own[place]["name"]).lower()
+        if name not in taken:
             taken.add(name)
-            found.append(functions[place])
+            found.append(own[place])
         if len(found) == count:
             break
     if not found:

@@ -19,7 +19,7 @@ from toolshift.data.conversation import Conversation
 from toolshift.interop.tools import Documented, Toolbox
 from toolshift.shifts.surface import by_script
 
-_VALUE = r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|[+-]?\w+(?:[.-]\w+)*)"""
+_VALUE = r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|“[^”]*”|[+-]?\w+(?:[.-]\w+)*)"""
 _LITERALS = {"True": True, "False": False}
 
 
@@ -44,7 +44,7 @@ class _Moved(NamedTuple):
 
 def _readings(value: str) -> Iterator[Any]:
     """What a value in a text may be: the word, or what it is as JSON or in Python."""
-    if value[0] in "\"'`":
+    if value[0] in "\"'`“":
         yield value[1:-1]
         return
     yield value
@@ -79,7 +79,7 @@ _SPEAKING = ("system", "assistant")
 
 def _check_text(text: str, moved: Mapping[str, list[_Moved]]) -> None:
     for signs, some in by_script(sorted(moved)):
-        said = rf"(?<![{signs}.?&/#@-])(?P<mark>[`'\"]?)(?P<name>{some})(?P=mark)"
+        said = rf"(?<![{signs}.?&/#@-])(?P<mark>[`'\"]|\*\*|)(?P<name>{some})(?P=mark)"
         for match in re.finditer(rf"{said}\s*(?P<sign>[=:])(?!=)\s*{_VALUE}", text):
             found = (match["sign"], match["value"])
             if any(one.is_meant(text, *found) for one in moved[match["name"]]):

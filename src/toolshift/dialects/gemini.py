@@ -568,7 +568,8 @@ def _write_model(message: Message) -> list[Content]:
         for place, part in enumerate(objects(content, "parts")):
             if value_of(part, "functionCall") is not None:
                 call = calls.pop((at, place), None)
-                parts += [] if call is None else [_write_call(call, part)]
+                said = {"text": "" if again else next(now)} if _says(part) else {}
+                parts += [] if call is None else [_write_call(call, {**part, **said})]
             elif not again:
                 parts += _write_text(next(now), part) if _says(part) else [part]
         out.append({**content, "parts": parts} if parts or "parts" in content else dict(content))

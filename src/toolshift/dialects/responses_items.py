@@ -217,7 +217,8 @@ def write_spoken(message: Message, places: Places) -> list[Item]:
     if text != (_text_of(was) or was.get("refusal", "")) or not items:
         before = texts_of(message)
         texts = texts_now(message, before)
-        items = _with_texts(items, texts) if all(texts) and before else _with_text(items, text)
+        told = [now for now, was in zip(texts, before, strict=True) if was] if before else []
+        items = _with_texts(items, texts) if told and all(told) else _with_text(items, text)
     written = write_calls(items, calls, places)
     kept = [item for item in written[: len(items)] if item is not None]
     return [*kept, *(item for item in written[len(items) :] if item is not None)]

@@ -167,7 +167,8 @@ def _from_difference(before: Any, after: Any) -> tuple[Any, Any]:
     """Two long texts from where they begin to differ, a word or two before."""
     texts = [one if isinstance(one, str) else "" for one in (before, after)]
     pairs = enumerate(zip(*texts, strict=False))
-    lead = next((place for place, (one, other) in pairs if one != other), 0)
+    shorter = min(map(len, texts))
+    lead = next((place for place, (one, other) in pairs if one != other), shorter)
     start = texts[0].rfind(" ", 0, max(0, lead - _BEFORE)) + 1
     if max(map(len, texts)) <= _SHORT or not start:
         return before, after

@@ -200,9 +200,10 @@ def _symbols(text: str) -> list[str]:
     return [sign for sign in text if unicodedata.category(sign) in ("Sc", "Sm")]
 
 
-def _numbers(text: str) -> set[str]:
-    """The numbers of a text: a limit, an amount, a version."""
-    return set(re.findall(r"\d+(?:[.,]\d+)*", text))
+def _numbers(text: str) -> list[str]:
+    """The numbers of a text, in their order: a limit, an amount, a version; 1,000 is 1000."""
+    found = re.findall(r"(?:(?<![\w.,-])-)?\d+(?:[.,]\d+)*", text)
+    return [re.sub(r",(?=\d{3}(?!\d))", "", one) for one in found]
 
 
 def _singular(word: str) -> str:

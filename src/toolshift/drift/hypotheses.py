@@ -21,7 +21,7 @@ a tool is gone on one side and new on the other, and so is a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -116,7 +116,8 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
     answers = settled.answers
     sides = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     for one in settled.guessed:
-        if one.path[0] == "params" and _param_is_likely(one, answers, *sides):
+        doubtful = {q.path[-1] for q in settled.guessed if q.path[:-1] == one.path[:-1]}
+        if one.path[0] == "params" and _param_is_likely(one, doubtful, answers, *sides):
             likely.append(one)
         elif one.path[0] != "renamed" and not _hangs_on(one, asked):
             asked.append(one)
@@ -250,7 +251,10 @@ def _is_likely(
     return likeness - max(rivals, default=0.0) >= CLEAR
 
 
-def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
+def _param_is_likely(
+    one: Question, doubtful: Collection[str], answers: Answers, before: Toolbox, after: Toolbox
+) -> bool:
+    """Whether a guess is likely; `doubtful` are all parameters of its tool that are guessed."""
     _, tool, path = one.path
     was = before.sources[tool]
     olds = {param.name: param for param in was.tool.params}
@@ -268,9 +272,11 @@ def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: To
         return one.likeness >= CLOSE_PARAMS
     if may_be_turned(mine, theirs):
         return False
-    gone_or_come = [param for name, param in olds.items() if name not in news and name != path]
-    gone_or_come += [param for name, param in news.items() if name not in olds and param != theirs]
-    if any(_said_alike(param, mine, theirs) for param in gone_or_come):
+    settled = {a: b for a, b in answers.params.get(tool, {}).items() if a not in doubtful}
+    rivals = [param for name, param in olds.items() if name not in {path, *news, *settled}]
+    taken = {one.guess, *olds, *settled.values()}
+    rivals += [param for name, param in news.items() if name not in taken]
+    if any(_said_alike(param, mine, theirs) for param in rivals):
         return alike_names(path, one.guess) >= CLOSE_PARAMS
     if one.likeness >= CLOSE_PARAMS:
         return True

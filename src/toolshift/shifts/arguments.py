@@ -149,7 +149,7 @@ def type_change(scene: Scene, rng: Random, severity: Severity) -> Change:
         text = texts[kind].format(text=_said_of(param), key=field, yes=yes, no=no).strip()
         if kind == "choice":
             shape = Shape(kind, choices=((True, yes), (False, no)))
-            listed = listed_in(inner) or [True, False]
+            listed = [one for one in listed_in(inner) or [True, False] if isinstance(one, bool)]
             schema = {"type": "string", "enum": [shape.write(one) for one in listed]}
             return shape, {**schema, "description": text}
         return Shape(kind, field), {**_schema_of(kind, inner, field), "description": text}
@@ -240,7 +240,15 @@ def enum_change(scene: Scene, rng: Random, severity: Severity) -> Change:
                 del shown[key]
         return shape, {**shown, **more}
 
-    return reshaped([(t, p, *changed(p)) for t in tools for p in _choosing(t)])
+    made, reasons = list[tuple[Tool, Param, Shape, Schema]](), list[NotApplicable]()
+    for one, param in ((tool, param) for tool in tools for param in _choosing(tool)):
+        try:
+            made.append((one, param, *changed(param)))
+        except NotApplicable as reason:  # others may be changed
+            reasons.append(reason)
+    if reasons and not made:
+        raise reasons[0]
+    return reshaped(made)
 
 
 _OF_TEXTS = frozenset(("pattern", "format", "minLength", "maxLength"))

@@ -243,12 +243,23 @@ class _Like(NamedTuple):
     def content(self, text: str, before: Any) -> Any:
         """A content of that text in place of another."""
         texts = parts_in(text)
-        if isinstance(before, list) and len(texts) == len(before):
+        plain = isinstance(before, list) and all("text" in part for part in before)
+        if plain and len(texts) == len(before):
             return [{**part, "text": one} for part, one in zip(before, texts, strict=True)]
         whole = "".join(texts)
         if isinstance(before, list) and before:
-            return [{**before[0], "text": whole}]
+            return _in_first_text(before, whole)
         return [{"type": "text", "text": whole}] if self.parts or before == [] else whole
+
+
+def _in_first_text(parts: list[Any], text: str) -> list[Any]:
+    """Parts of a content of which the first text says all; pictures and the like stay."""
+    places = [place for place, part in enumerate(parts) if "text" in part]
+    if not places:
+        return [*parts, {"type": "text", "text": text}]
+    first = places[0]
+    told = [*parts[:first], {**parts[first], "text": text}, *parts[first + 1 :]]
+    return [part for place, part in enumerate(told) if place not in places[1:]]
 
 
 def _in_parts(said: list[Any]) -> bool:

@@ -232,8 +232,10 @@ def may_be_turned(one: Param, other: Param) -> bool:
     """
     kinds = [kinds_of(param.schema) - {"null"} for param in (one, other)]
     texts = [words(str(param.schema.get("description") or "")) for param in (one, other)]
-    same_name = known_words(one.name) == known_words(other.name)
-    return kinds == [{"boolean"}] * 2 and not same_name and (not texts[0] or texts[0] != texts[1])
+    names = [[word for word in known_words(param.name) if word != "is"] for param in (one, other)]
+    if kinds != [{"boolean"}] * 2 or (texts[0] and texts[0] == texts[1]):
+        return False
+    return names[0] != names[1]
 
 
 def pair(
