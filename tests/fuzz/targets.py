@@ -625,7 +625,7 @@ def rows(given: Any) -> None:
         Recipe(0.0, to="hermes"),
     ):
         try:
-            JSON.encode(augmented(row, JSON.encode(row), recipe, [{"name": "spare"}]).rows)
+            JSON.encode(augmented(row, JSON.encode(row), recipe, {"en": [{"name": "spare"}]}).rows)
         except RowFault:
             continue
 
