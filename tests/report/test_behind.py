@@ -14,7 +14,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.tool import Param
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grade import grade
-from toolshift.report.behind import _of_tool, change_behind, wrong_arguments
+from toolshift.report.behind import _beside_the_call, _of_tool, change_behind, wrong_arguments
 
 AGENTS = {**one_mistake.AGENTS, **second_look.AGENTS, **third_look.AGENTS}
 
@@ -108,8 +108,11 @@ def test_what_changed_of_a_parameter_that_the_call_leaves_out_is_not_blamed() ->
 
     def told(*params: Param) -> str:
         before = msgspec.structs.replace(tool, params=(passed, left_out))
-        return "; ".join(_of_tool(before, msgspec.structs.replace(tool, params=params), call))
+        after = msgspec.structs.replace(tool, params=params)
+        return "; ".join([*_of_tool(before, after, call)] or _beside_the_call(before, after, call))
 
     assert "other_name" in told(renamed, other)
     assert "choices" not in told(renamed, other)
     assert "choices" in told(passed, other)
+    retold = dataclasses.replace(passed, schema={**passed.schema, "description": "From 0 to 100."})
+    assert told(retold, left_out) == f"{passed.name} of {tool.name} is described otherwise"

@@ -77,16 +77,19 @@ def changes_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> l
 
 def _changes(scene: Scene, call: Step) -> Iterator[str]:
     before, after = _before_and_after(scene, call)
+    met, further = list[str](), list[str]()
     if before is not None and after is not None:
-        yield from _of_tool(before, after, call)
+        met += _of_tool(before, after, call)
+        further += _beside_the_call(before, after, call)
     elif before is not None and call.error == "unknown_tool":
-        yield f"{before.name} is not on offer"
+        met.append(f"{before.name} is not on offer")
     elif before is not None:
-        yield f"{call.name} came for {before.name}"
+        met.append(f"{call.name} came for {before.name}")
     if call.provoked:
-        yield f"{call.name} fails ({call.error})"
+        met.append(f"{call.name} fails ({call.error})")
     elif call.ok and call.touched:
-        yield f"the result of {call.name} comes back otherwise"
+        met.append(f"the result of {call.name} comes back otherwise")
+    yield from met or further
 
 
 def _before_and_after(scene: Scene, call: Step) -> tuple[Tool | None, Tool | None]:
@@ -104,27 +107,45 @@ def _before_and_after(scene: Scene, call: Step) -> tuple[Tool | None, Tool | Non
 
 
 def _of_tool(before: Tool, after: Tool, call: Step) -> Iterator[str]:
-    """What of a tool is another; first the parameters that the call passes, or should have."""
+    """What of a tool is another and concerns a call; first the parameters that it passes."""
     if before.name != after.name:
         yield f"{before.name} is {after.name}"
-    old = {param.fact: param for param in before.params}
-    passed = sorted(after.params, key=lambda p: p.name in call.given and not _is_new(p, old))
-    of_others = list[str]()
-    told = False
-    for param in passed:
-        then = old.get(param.fact)
+    for then, param in _paired(before, after, call):
         if then is None and param.required:
-            told = True
             yield f"{after.name} needs {param.name}"
         elif then is not None:
-            met = param.required or not {then.name, param.name}.isdisjoint(call.given)
-            own = [*_of_parameter(then, param, after.name)]
-            of_others += own if not met else ()
-            own = [*(own if met else ()), *_of_default(then, param, after.name, call)]
-            told = told or bool(own)
-            yield from own
-    if not told:  # it may be one of these that the call should have had
-        yield from of_others
+            if _is_met(then, param, call):
+                yield from _of_parameter(then, param, after.name)
+            yield from _of_default(then, param, after.name, call)
+
+
+def _beside_the_call(before: Tool, after: Tool, call: Step) -> Iterator[str]:
+    """What else of a tool is another: options that the call may have needed, and texts."""
+    pairs = [(then, param) for then, param in _paired(before, after, call) if then is not None]
+    for then, param in pairs:
+        if not _is_met(then, param, call):
+            yield from _of_parameter(then, param, after.name)
+    for then, param in pairs:
+        if _is_met(then, param, call) and _told(then) != _told(param):
+            yield f"{param.name} of {after.name} is described otherwise"
+    if before.description != after.description:
+        yield f"{after.name} is described otherwise"
+
+
+def _paired(before: Tool, after: Tool, call: Step) -> list[tuple[Param | None, Param]]:
+    """The parameters of a tool with what they were; first those that a call does not just pass."""
+    old = {param.fact: param for param in before.params}
+    ordered = sorted(after.params, key=lambda p: p.name in call.given and not _is_new(p, old))
+    return [(old.get(param.fact), param) for param in ordered]
+
+
+def _is_met(then: Param, param: Param, call: Step) -> bool:
+    """Whether a call passes a parameter by either name, or has to."""
+    return param.required or not {then.name, param.name}.isdisjoint(call.given)
+
+
+def _told(param: Param) -> str:
+    return str(param.schema.get("description") or "")
 
 
 def _of_default(before: Param, after: Param, tool: str, call: Step) -> Iterator[str]:
