@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,16 +250,34 @@ def test_an_answer_turns_what_is_asked_into_what_is_carried(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [*CASES, "a value in another unit"])
-def test_a_question_that_is_left_open_in_the_file_is_asked_as_without_it(case: str) -> None:
+def test_a_file_that_nobody_has_answered_answers_nothing(case: str, tmp_path: Path) -> None:
     """So the second run of a command says what the first one did, whatever it left behind."""
     euros, cents = ({**NUMBER, "description": f"Amount in {unit}."} for unit in ("euros", "cents"))
     unit = tool("pay", amount=euros), tool("pay", amount=cents)
     old, new = unit if case not in CASES else CASES[case][:2]
     first = read([old], [new])
-    second = read([old], [new], first.draft)
+    file = tmp_path / "mapping.toml"
+    file.write_text(write_mapping(first.draft, {}, first.given))
+    second = read([old], [new], read_mapping(file))
     assert asked(first)
     assert (asked(second), rows(second)) == (asked(first), rows(first))
     assert second.shift.mapping == first.shift.mapping
+    assert second.reading.rows == first.reading.rows
+
+
+def test_what_was_inferred_is_a_comment_and_an_answer_stays(tmp_path: Path) -> None:
+    old = [tool("get_label", "sku"), tool("list_labels", "a"), tool("drop_label", "a")]
+    new = [tool("fetch_label", "sku", text="get_label"), tool("list_labels", "a", "zone")]
+    given = Answers(removed=["drop_label"])
+    first = read(old, new, given)
+    file = tmp_path / "mapping.toml"
+    file.write_text(write_mapping(first.draft, {}, first.given))
+    said = file.read_text()
+    assert '\nremoved = ["drop_label"]' in said
+    assert '\n# get_label = "fetch_label"' in said
+    assert read_mapping(file) == Answers(
+        removed=["drop_label"], given={"list_labels": {"zone": UNDECIDED}}
+    )
 
 
 def flag(name: str, text: str) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def _read(side: str) -> Side:
 def written(settling: Settling) -> bytes:
     """A mapping file with what is still asked."""
     notes = {".".join(question.path): question.note for question in settling.open}
-    return write_mapping(settling.draft, notes).encode()
+    return write_mapping(settling.draft, notes, settling.given).encode()
 
 
 def ask_all(

@@ -205,13 +205,15 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Settling(msgspec.Struct, frozen=True):
-    """A release with its mapping: the reading, the file of the shift, and what is open."""
+    """A release with its mapping: the reading, the file of the shift, what is open, and what was
+    answered before."""
 
     reading: Reading
     shift: ShiftFile
     report: DriftReport
     open: tuple[Question, ...]
     draft: Answers
+    given: Answers = Answers()
 
 
 def read_tools(text: str) -> Side:
@@ -268,7 +270,7 @@ def read_release(
         unread=(*before.unread, *after.unread),
     )
     shift = ShiftFile(FORMAT, RELEASE, before, after, taken)
-    return Settling(reading, shift, report, asked.first, asked.draft)
+    return Settling(reading, shift, report, asked.first, asked.draft, given)
 
 
 def _beside_the_calls(release: Release) -> Iterator[Row]:

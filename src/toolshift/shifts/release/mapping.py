@@ -229,27 +229,45 @@ def read_mapping(path: Path) -> Answers:
     return answers
 
 
-def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:
-    """A mapping file, with a note beside what is undecided."""
+def write_mapping(answers: Answers, notes: Mapping[str, str], given: Answers | None = None) -> str:
+    """A mapping file, with a note beside what is undecided.
+
+    What is neither `given` nor undecided is a comment: the file answers nothing that nobody has
+    answered. Without `given` everything counts as given.
+    """
     told = msgspec.to_builtins(answers)
+    known = msgspec.to_builtins(answers if given is None else given)
     lines = ['# Fill in every "?": the new name, or "" where there is none. Then run the command']
     lines += ["# again; where the file has another name or place, with --mapping FILE."]
+    if given is not None:
+        lines += ["# A line behind # was inferred; without # it is your answer."]
     plain = {name: told.pop(name) for name in ("removed", "added") if name in told}
-    lines += [f"{name} = {_value(value)}" for name, value in plain.items()]
+    for name, value in plain.items():
+        own = [one for one in value if one in known.get(name, ())]
+        lines += [f"{name} = {_value(own)}"] * bool(own)
+        lines += [f"# {name} = {_value(value)}"] * (own != value)
     for name, table in told.items():
-        lines += _table((name,), table, notes)
+        lines += _table((name,), table, notes, known.get(name, {}))
     return "\n".join(lines) + "\n"
 
 
-def _table(path: tuple[str, ...], table: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
+def _table(
+    path: tuple[str, ...],
+    table: Mapping[str, Any],
+    notes: Mapping[str, str],
+    known: Mapping[str, Any],
+) -> list[str]:
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     own = {key: value for key, value in table.items() if key not in inner}
-    lines = ["", f"[{'.'.join(map(as_key, path))}]"] if own else []
+    inferred = {key for key, value in own.items() if value != UNDECIDED and known.get(key) != value}
+    head = f"[{'.'.join(map(as_key, path))}]"
+    lines = ["", f"# {head}" if own.keys() <= inferred else head] if own else []
     for key, value in own.items():
         note = notes.get(".".join((*path, key)), "")
-        lines.append(f"{as_key(key)} = {_value(value)}{f'  # {note}' if note else ''}")
+        line = f"{as_key(key)} = {_value(value)}{f'  # {note}' if note else ''}"
+        lines.append(f"# {line}" if key in inferred else line)
     for key, value in inner.items():
-        lines += _table((*path, key), value, notes)
+        lines += _table((*path, key), value, notes, known.get(key, {}))
     return lines
 
 
