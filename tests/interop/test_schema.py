@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import permutations, product
 from time import process_time
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from toolshift.drift.events import drift_report
@@ -49,3 +51,42 @@ def test_a_long_chain_of_references_ends() -> None:
     known = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(3000)}
     schema = {"$ref": "#/$defs/d0", "$defs": known}
     assert "$ref" not in checkable(schema)
+
+
+def when(value: str, then: str, other: str = "") -> dict[str, Any]:
+    """A condition: with this choice one argument is needed, else perhaps another."""
+    chosen = {"properties": {"mode": {"const": value}}, "required": ["mode"]}
+    rest = {"else": {"required": [other]}} if other else {}
+    return {"if": chosen, "then": {"required": [then]}, **rest}
+
+
+CONDITIONS = (when("a", "x"), when("a", "y"), when("b", "x"), when("b", "y", "x"))
+
+
+@pytest.mark.parametrize("parts", [*permutations(CONDITIONS, 2), *permutations(CONDITIONS, 3)])
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_is_laid_open_takes_what_the_parts_take(parts: tuple[Any, ...], nested: bool) -> None:
+    texts = {name: {"type": "string"} for name in ("mode", "x", "y")}
+    first, *others = parts
+    told = [{"allOf": [first, *others[:1]]}, *others[1:]] if nested else [*parts]
+    schema = {"type": "object", "properties": texts, "allOf": told}
+    flat = flattened(schema)
+    for mode, x, y in product(("a", "b", None), (True, False), (True, False)):
+        given = {
+            **({"mode": mode} if mode else {}),
+            **({"x": "1"} if x else {}),
+            **({"y": "1"} if y else {}),
+        }
+        assert jsonschema_rs.is_valid(flat, given) == jsonschema_rs.is_valid(schema, given)
+
+
+def test_a_part_that_narrows_a_property_of_another_still_does() -> None:
+    base = {"properties": {"mode": {"type": "string", "description": "The mode."}}}
+    narrow = {"properties": {"mode": {"enum": ["a", "b"]}}, "required": ["mode"]}
+    narrower = {"properties": {"mode": {"enum": ["b", "c"]}}}
+    flat = flattened({"type": "object", "allOf": [base, narrow, narrower]})
+    assert flat["properties"]["mode"] == {
+        "type": "string",
+        "description": "The mode.",
+        "enum": ["b"],
+    }

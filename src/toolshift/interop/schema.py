@@ -187,6 +187,16 @@ def flattened(root: Mapping[str, Any], document: Mapping[str, Any] | None = None
     return _flat(root, root if document is None else document, (), _Left())
 
 
+_CONDITION = ("if", "then", "else")
+_MERGED = frozenset(
+    (
+        *_CONDITION, "allOf", "properties", "required", "$defs", "definitions", "description",
+        "title", "$id",
+    )
+)  # fmt: skip
+"""What of a part of `allOf` is not compared key by key, or is said of the part alone."""
+
+
 def _flat(
     node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ...], left: _Left
 ) -> JSONSchema:
@@ -202,12 +212,18 @@ def _flat(
             continue
         inner = _flat(part, root, trail, left)
         if isinstance(inner.get("properties"), Mapping):
-            flat["properties"] = {**inner["properties"], **_mapped(flat.get("properties"))}
+            flat["properties"] = _joined(inner["properties"], _mapped(flat.get("properties")))
         if isinstance(inner.get("required"), list):
             both = [*_listed(flat.get("required")), *inner["required"]]
             flat["required"] = list(dict.fromkeys(name for name in both if isinstance(name, str)))
-        known = ("properties", "required", "$defs", "definitions", "description", "title", "$id")
-        more = {k: v for k, v in inner.items() if k not in known and flat.get(k) != v}
+        condition = {key: inner[key] for key in _CONDITION if key in inner}
+        own = {key: flat[key] for key in _CONDITION if key in flat}
+        if condition and not own:
+            flat.update(condition)
+        elif condition != own:  # its parts say something together alone
+            rest += [condition] if condition else []
+        rest += _listed(inner.get("allOf"))
+        more = {k: v for k, v in inner.items() if k not in _MERGED and flat.get(k) != v}
         clash = {k: v for k, v in more.items() if k in flat}
         flat.update({k: v for k, v in more.items() if k not in clash})
         if clash:
@@ -215,6 +231,23 @@ def _flat(
     if rest:
         flat["allOf"] = rest
     return flat
+
+
+def _joined(further: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of two parts that hold both; of one that both declare, what each says of it.
+
+    Choices are those of both; of any other key the own value stands.
+    """
+    joined = {**further, **own}
+    for name in own.keys() & further.keys():
+        mine, theirs = own[name], further[name]
+        if mine == theirs or not isinstance(mine, Mapping) or not isinstance(theirs, Mapping):
+            continue
+        both = {**theirs, **mine}
+        if isinstance(mine.get("enum"), list) and isinstance(theirs.get("enum"), list):
+            both["enum"] = [one for one in mine["enum"] if one in theirs["enum"]]
+        joined[name] = both
+    return joined
 
 
 def tag_of(schema: Mapping[str, Any]) -> str:
