@@ -309,6 +309,19 @@ def test_a_boolean_that_may_say_the_reverse_is_asked(
         assert settling.shift.mapping.params == {"set_flag": {old[0]: UNDECIDED}}
 
 
+def test_a_boolean_inside_of_an_object_that_may_say_the_reverse_is_asked() -> None:
+    sides = [
+        tool(
+            "set_alarm",
+            options={"type": "object", "properties": {name: {**FLAG, "description": said}}},
+        )
+        for name, said in (("muted", "Ob der Alarm stumm ist."), ("unmuted", "Ob er laut ist."))
+    ]
+    settling = read([sides[0]], [sides[1]])
+    assert asked(settling) == ["params.set_alarm.options.muted"]
+    assert "reverse" in settling.reading.questions[0]["asked"]
+
+
 @pytest.mark.parametrize(
     ("olds", "news", "taken"),
     [

@@ -38,7 +38,6 @@ from toolshift.shifts.release.match import (
     alike_names,
     alike_texts,
     alike_tools,
-    may_be_turned,
     weights_of,
 )
 from toolshift.shifts.release.merge import reads
@@ -255,6 +254,8 @@ def _param_is_likely(
     one: Question, doubtful: Collection[str], answers: Answers, before: Toolbox, after: Toolbox
 ) -> bool:
     """Whether a guess is likely; `doubtful` are all parameters of its tool that are guessed."""
+    if one.turned:
+        return False
     _, tool, path = one.path
     was = before.sources[tool]
     olds = {param.name: param for param in was.tool.params}
@@ -270,8 +271,6 @@ def _param_is_likely(
         return False  # in another unit of the same kind is asked apart, as `param_units`
     if mine is None or theirs is None:
         return one.likeness >= CLOSE_PARAMS
-    if may_be_turned(mine, theirs):
-        return False
     settled = {a: b for a, b in answers.params.get(tool, {}).items() if a not in doubtful}
     rivals = [param for name, param in olds.items() if name not in {path, *news, *settled}]
     taken = {one.guess, *olds, *settled.values()}
