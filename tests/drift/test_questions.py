@@ -348,6 +348,12 @@ def test_parameters_of_one_text_are_paired_by_their_names_alone(
     said = {**TEXT, "description": "Environment of the copy."}
     sides = [[tool("copy_flag", **dict.fromkeys(names, said))] for names in (olds, news)]
     assert read(*sides).shift.mapping.params.get("copy_flag", {}) == taken
+    inside = [
+        tool("copy_flag", how={"type": "object", "properties": dict.fromkeys(names, said)})
+        for names in (olds, news)
+    ]
+    found = read([inside[0]], [inside[1]]).shift.mapping.params.get("copy_flag", {})
+    assert found == {f"how.{old}": new for old, new in taken.items()}
 
 
 @pytest.mark.parametrize("answer", [None, {"kind": "type"}])

@@ -21,7 +21,7 @@ a tool is gone on one side and new on the other, and so is a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -34,8 +34,8 @@ from toolshift.shifts.release.conversions import units_in
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import Answers, Several
 from toolshift.shifts.release.match import (
+    CLOSE_PARAMS,
     POSSIBLE,
-    alike_names,
     alike_texts,
     alike_tools,
     weights_of,
@@ -47,8 +47,6 @@ from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle
 Standing = Literal["certain", "likely", "question"]
 NEAR, CLOSE, CLEAR = 0.45, 0.6, 0.2
 """A guess is likely from `CLOSE` on, or from `NEAR` on where no rival comes within `CLEAR`."""
-CLOSE_PARAMS = 0.62
-"""A parameter is likely from here on: 14 of 14 on the lists of real releases, and 3 of 9 below."""
 TELLING = 3
 """Words that a description must have to tell anything by being the same."""
 
@@ -115,8 +113,7 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
     answers = settled.answers
     sides = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     for one in settled.guessed:
-        doubtful = {q.path[-1] for q in settled.guessed if q.path[:-1] == one.path[:-1]}
-        if one.path[0] == "params" and _param_is_likely(one, doubtful, answers, *sides):
+        if one.path[0] == "params" and _param_is_likely(one, answers, *sides):
             likely.append(one)
         elif one.path[0] != "renamed" and not _hangs_on(one, asked):
             asked.append(one)
@@ -250,11 +247,9 @@ def _is_likely(
     return likeness - max(rivals, default=0.0) >= CLEAR
 
 
-def _param_is_likely(
-    one: Question, doubtful: Collection[str], answers: Answers, before: Toolbox, after: Toolbox
-) -> bool:
-    """Whether a guess is likely; `doubtful` are all parameters of its tool that are guessed."""
-    if one.turned:
+def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
+    """Whether a guess of what a parameter became is likely."""
+    if one.turned or not one.told_apart:
         return False
     _, tool, path = one.path
     was = before.sources[tool]
@@ -271,27 +266,12 @@ def _param_is_likely(
         return False  # in another unit of the same kind is asked apart, as `param_units`
     if mine is None or theirs is None:
         return one.likeness >= CLOSE_PARAMS
-    settled = {a: b for a, b in answers.params.get(tool, {}).items() if a not in doubtful}
-    rivals = [param for name, param in olds.items() if name not in {path, *news, *settled}]
-    taken = {one.guess, *olds, *settled.values()}
-    rivals += [param for name, param in news.items() if name not in taken]
-    if any(_said_alike(param, mine, theirs) for param in rivals):
-        return alike_names(path, one.guess) >= CLOSE_PARAMS
     if one.likeness >= CLOSE_PARAMS:
         return True
     gone = [name for name, param in olds.items() if param.required and name not in news]
     came = [name for name, param in news.items() if param.required and name not in olds]
     alike = bool(kinds_of(mine.schema) & kinds_of(theirs.schema))
     return alike and gone == [path] and came == [one.guess]
-
-
-def _said_alike(param: Param, *others: Param) -> bool:
-    """Whether a parameter has the type and the text of another, so that only names tell them."""
-    told = str(param.schema.get("description") or ""), kinds_of(param.schema)
-    return bool(told[0]) and any(
-        told == (str(each.schema.get("description") or ""), kinds_of(each.schema))
-        for each in others
-    )
 
 
 def _units(name: str, param: Param | None) -> Mapping[str, str]:

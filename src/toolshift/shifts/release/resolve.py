@@ -33,6 +33,7 @@ from toolshift.shifts.release.match import (
     clashing,
     may_be_turned,
     pair,
+    told_apart,
     weights_of,
 )
 from toolshift.shifts.release.merge import proposed_merges, proposed_splits, proposed_successors
@@ -59,6 +60,7 @@ class Question:
         tools: the old tools that it is of.
         also: other entries that have the same answer.
         turned: the guess may say the reverse of it, as booleans do.
+        told_apart: more than a text that others have too, or a name, speaks for the guess.
     """
 
     path: Path
@@ -68,6 +70,7 @@ class Question:
     tools: tuple[str, ...] = ()
     also: tuple[Path, ...] = ()
     turned: bool = False
+    told_apart: bool = True
 
     @property
     def note(self) -> str:
@@ -86,6 +89,13 @@ class Question:
             reverse = f'if it says the reverse, also [{table}] true = "false", false = "true"'
             return f"perhaps {self.guess} (likeness {self.likeness:.2f}); {reverse}"
         return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
+
+
+def _of_params(one: Any, other: Any, rivals: Iterable[Any]) -> tuple[bool, bool]:
+    """Whether one parameter may be the other turned, and whether anything tells it from rivals."""
+    if not isinstance(one, Param) or not isinstance(other, Param):
+        return False, True
+    return may_be_turned(one, other), told_apart(one, other, rivals)
 
 
 def in_words(question: Question) -> str:
@@ -148,29 +158,32 @@ class _Draft:
         alike: Callable[[Any, Any], float],
         clash: Callable[[Any, Any], bool] = lambda old, new: False,
         possible: float = POSSIBLE,
-        turned: Callable[[Any, Any], bool] = lambda old, new: False,
     ) -> dict[str, str]:
         """What became what among things of one kind: old name to new, where they differ.
 
-        Two that `clash` are never paired without an answer, two of which one may be the other
-        `turned` are asked however alike they are, and two less alike than `possible` are no pair.
+        Two that `clash` are never paired without an answer, parameters of which one may be the
+        other turned are asked however alike they are, and two less alike than `possible` are no
+        pair.
         """
         decided = {old: new for old, new in given.items() if new != UNDECIDED}
         taken = {*decided.values(), *(old for old in olds if old in news and old not in decided)}
         gone = {old: one for old, one in olds.items() if old not in decided and old not in news}
         come = {new: one for new, one in news.items() if new not in taken}
-        for guess in pair(gone, come, alike, possible):
+        left = dict(gone), dict(come)  # what is not paired for sure
+        for guess in sorted(pair(gone, come, alike, possible), key=lambda guess: not guess.sure):
             one, other = olds[guess.old], news[guess.new]
             clashing = clash(one, other)
-            reverse = turned(one, other)
-            if guess.sure and not clashing and not reverse:
+            rivals = [each for some in left for each in some.values() if each not in (one, other)]
+            turned, told = _of_params(one, other, rivals)
+            if guess.sure and not clashing and not turned:  # clear of rivals, so names tell
                 decided[guess.old] = guess.new
+                left[0].pop(guess.old), left[1].pop(guess.new)
                 continue
             if self.accept and clashing:
                 continue
-            choices = tuple(sorted(come))
+            place, choices = (*path, guess.old), tuple(sorted(come))
             question = Question(
-                (*path, guess.old), guess.new, guess.likeness, choices, turned=reverse
+                place, guess.new, guess.likeness, choices, turned=turned, told_apart=told
             )
             decided[guess.old] = guess.new if self.accept else UNDECIDED
             (self.guessed if self.accept else self.questions).append(question)
@@ -418,7 +431,7 @@ def _settle_pair(
     likeness = _flags_too(
         [p for n, p in free.items() if n not in news], [p for n, p in news.items() if n not in olds]
     )
-    moved = draft.match(("params", old), free, news, answers, likeness, turned=may_be_turned)
+    moved = draft.match(("params", old), free, news, answers, likeness)
     params[old] = {**params.get(old, {}), **moved}
     for name, param in olds.items():
         partner = news.get(moved.get(name, name))
@@ -482,9 +495,7 @@ def _settle_inside(
     def names(gone: Mapping[str, Param], come: Mapping[str, Param]) -> dict[str, str]:
         free = {path: one for path, one in gone.items() if path not in own}
         answers = {path: known[path] for path in free if path in known}
-        moved = draft.match(
-            ("params", old), free, come, answers, alike_params, turned=may_be_turned
-        )
+        moved = draft.match(("params", old), free, come, answers, alike_params)
         found.update(moved)
         return moved
 
