@@ -110,6 +110,13 @@ def test_a_tool_that_always_fails_is_told_within_twenty_calls_without_a_baseline
     assert code == 1
     assert "calls that fail: 16 of the last 16 calls, at most 30.0% in any case" in said
     assert "Every call fails now, at the end of what was read: get." in told
+    write(tmp_path / "few.jsonl", failing(10))  # too few for an alarm
+    code, said, _ = toolshift("watch", "few.jsonl", "--json")
+    assert (code, said) == (1, '{"out":["get"]}\n')
+    write(tmp_path / "fewer.jsonl", failing(9))
+    code, said, told = toolshift("watch", "fewer.jsonl")
+    assert (code, said) == (0, "")
+    assert "Every call failed, of few calls: get (9)." in told
     write(tmp_path / "some.jsonl", rows(Random(3), 250, 0.7))  # a norm that is none
     code, said, _ = toolshift("watch", "some.jsonl")
     assert (code, said.count("calls that fail")) == (1, 1)

@@ -370,7 +370,9 @@ def test_calls_at_the_same_time_do_not_mix() -> None:
 
 
 @pytest.mark.parametrize("how", [ShiftOptions(), shifting("schema_noise:2")])
-def test_a_call_that_is_given_up_is_given_up_behind_the_proxy(how: ShiftOptions) -> None:
+def test_a_call_that_is_given_up_is_given_up_behind_the_proxy(
+    how: ShiftOptions, tmp_path: Path
+) -> None:
     shop = Shop()
 
     async def give_up(client: Client) -> list[str]:
@@ -384,8 +386,12 @@ def test_a_call_that_is_given_up_is_given_up_behind_the_proxy(how: ShiftOptions)
             await asyncio.sleep(0.02)
         return texts(await client.call_tool("read_note", {"name": "after"}))
 
-    assert visit(give_up, how, shop, mode="legacy") == ["A note on after."]
+    file = tmp_path / "trace.jsonl"
+    assert visit(give_up, how, shop, Trace(file), mode="legacy") == ["A note on after."]
     assert shop.left == 1
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    made = {line["tool"]: line["ok"] for line in lines if "tool" in line}
+    assert made == {"hostile": False, "read_note": True}  # one without an answer is no success
 
 
 # -- what a hostile or dying server does -----------------------------------------------------------

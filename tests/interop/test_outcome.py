@@ -30,6 +30,12 @@ FAILED = {
     "python": "ValueError: no such order",
     "traceback": "Traceback (most recent call last):\n  File",
     "text": "Error: no such order",
+    "a word": "Error executing tool get_order: no such order",
+    "an agents' sdk": "An error occurred while running the tool. Please try again. Error: refused",
+    "a tag": "<tool_use_error>File not found</tool_use_error>",
+    "a status line": "HTTP/1.1 503 Service Unavailable",
+    "a page of HTML": "<html>\n<head><title>502 Bad Gateway</title></head>",
+    "a flag in words": {"success": "false", "reason": "sold out"},
 }
 GOOD: dict[str, Any] = {
     "null": {"error": None, "refund": "RF-1"},
@@ -44,6 +50,10 @@ GOOD: dict[str, Any] = {
     "a record": {"title": "Error handling", "ok": None},
     "prose": "The order failed to arrive, an error of the carrier.",
     "plural": "Errors: 0",
+    "a subject": "Error budgets of the shop: 99.9%",
+    "a number of things": "404 orders were found",
+    "a page": "<html><head><title>Orders</title></head>",
+    "a count of none": {"success": 0, "skipped": 4},
     "number": 404,
     "none": None,
 }

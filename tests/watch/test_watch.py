@@ -275,3 +275,48 @@ def test_a_conversation_that_shows_another_tool_too_renames_none() -> None:
     for shown in ([LOOK, as_today("find_term")], [as_today("find_term", told="Burns it down.")]):
         told = alarms(Watcher(lock=lock_tools([LOOK, SAVE])), iter([Shown(shown, "openai")]))
         assert [each.drift.kind for each in told if each.drift] == ["tool_added"]
+
+
+# -- silence is no health --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ok", [None, True])
+def test_results_that_stop_coming_are_told_once(ok: bool | None) -> None:
+    rng, watcher = Random(6), Watcher(10_000)
+    assert alarms(watcher, calls(rng, 600, errors=0.0)) == []
+    found = alarms(watcher, (Called("get", {}, ok, 20.0, None) for _ in range(300)))
+    assert [alarm.kind for alarm in found] == ["result_format"]
+    assert "no result" in found[0].sentence
+    assert watcher.untold == 300
+
+
+def test_calls_that_never_had_a_result_or_lack_one_now_and_then_are_no_drift() -> None:
+    rng = Random(7)
+    none = (Called("get", {}, None, None, None) for _ in range(900))
+    some = (Called("get", {}, True, None, GOOD if rng.random() > 0.1 else None) for _ in range(900))
+    for stream in (none, some):
+        assert alarms(Watcher(10_000), stream) == []
+
+
+@pytest.mark.parametrize("text", ["", "<!DOCTYPE html><html><title>Log in</title></html>"])
+def test_a_text_that_becomes_empty_or_a_page_is_another_form(text: str) -> None:
+    watcher = Watcher(10_000)
+    assert not alarms(watcher, (Called("get", {}, True, None, f"Order {n}.") for n in range(300)))
+    found = alarms(watcher, (Called("get", {}, True, None, text) for _ in range(100)))
+    assert [alarm.kind for alarm in found] == ["result_format"]
+
+
+def test_a_list_without_any_tool_tells_of_each_that_is_gone() -> None:
+    watcher = Watcher(lock=lock_tools([FIND, SAVE]))
+    found = watcher.observe(Shown([]))
+    assert {alarm.tool for alarm in found} == {FIND["name"], SAVE["name"]}
+    assert watcher.observe(Shown([])) == []
+    assert watcher.observe(Shown([], "openai")) == []  # a conversation may show none
+
+
+@pytest.mark.parametrize(("good", "bad", "out"), [(0, 10, True), (400, 12, True), (0, 9, False)])
+def test_a_tool_that_fails_every_time_is_named_at_the_end(good: int, bad: int, out: bool) -> None:
+    watcher = Watcher()
+    alarms(watcher, (Called("get", {}, n < good, None, GOOD) for n in range(good + bad)))
+    assert watcher.out == (["get"] if out else [])
+    assert watcher.never_worked == ({} if out else {"get": bad})

@@ -366,12 +366,18 @@ def _say_end(watcher: Watcher, alarms: int, reader: Reader, as_json: bool) -> No
             f"Every call fails now, at the end of what was read: {', '.join(watcher.out)}.",
             err=True,
         )
-    if reader.calls and not reader.answered:
-        say(
-            "No call has its result in what was read: a failure that only a result tells of is "
-            "not seen.",
-            err=True,
-        )
+    if watcher.never_worked:
+        told = ", ".join(f"{name} ({count})" for name, count in watcher.never_worked.items())
+        say(f"Every call failed, of few calls: {told}.", err=True)
+    if watcher.untold:
+        some = f"{watcher.untold} of {watcher.calls} calls have no result"
+        which = "No call has its result" if watcher.untold == watcher.calls else some
+        unseen = "a failure that only a result tells of is not seen"
+        say(f"{which} in what was read: {unseen}.", err=True)
     say_unread([intake])
-    if intake.unread and as_json:
+    if not as_json:
+        return
+    if watcher.out:
+        say(escaped(JSON.encode({"out": watcher.out}).decode()))
+    if intake.unread:
         say(escaped(JSON.encode({"unread": [intake]}).decode()))

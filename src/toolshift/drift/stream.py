@@ -110,10 +110,6 @@ class Reader:
     Args:
         source: how messages name the stream.
         part: what its parts are counted by.
-
-    Attributes:
-        calls: of the spans that were read.
-        answered: those of them that have a result, or failed.
     """
 
     def __init__(self, source: str = "the stream", part: str = "line") -> None:
@@ -121,7 +117,6 @@ class Reader:
         self._part = part
         self._traces = TraceReader()
         self._calls = _SpanCalls()
-        self.calls = self.answered = 0
         self._line = 0
 
     def read(self, line: bytes) -> list[Event]:
@@ -176,9 +171,6 @@ class Reader:
         for span in spans:
             told = [*self._calls.events(span)]
             events += told
-            calls = [event for event in told if isinstance(event, Called)]
-            self.calls += len(calls)
-            self.answered += sum(c.result is not None or c.ok is False for c in calls)
             # one without events is such as a turn of a model that goes on to call
             self.intake = self.intake.took() if told else self.intake.passed()
         for raw in self._traces.unknown:
@@ -251,10 +243,11 @@ def _proxied(row: Mapping[str, Any]) -> Called:
     arguments, ok, ms = row.get("arguments"), row.get("ok"), row.get("ms")
     answers = row.get("answers")
     result = row["shown"] if "shown" in row else _answer(_last(answers))
+    answered = "shown" in row or answers != []  # a list without any: the server never answered
     return Called(
         row["tool"],
         arguments if isinstance(arguments, dict) else None,
-        ok and not has_failed(result) if isinstance(ok, bool) else None,
+        ok and answered and not has_failed(result) if isinstance(ok, bool) else None,
         _number(ms),
         result,
         _number(row.get("time")),

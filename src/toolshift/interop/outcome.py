@@ -7,15 +7,19 @@ has_failed({"errors": [{"message": "..."}]})             True     GraphQL
 has_failed({"status": 404, "title": "Not Found"})        True     HTTP, and problem documents
 has_failed('{"content": [{"type": "text", "text": "{\\"ok\\": false}"}]}')   True
 has_failed("ValueError: no such order")                  True
+has_failed("503 Service Unavailable")                    True     and a page of HTML with that title
+has_failed("Error budgets: 99.9%")                       False
 
 What is read are the fields by which protocols say it, in the result itself and in the envelopes
-that stand around one. No word of a text is read but the name of an error at its beginning.
+that stand around one. No word of a text is read but the name of an error at its beginning, and
+the sentences with which frameworks tell a model of an exception.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -36,7 +40,24 @@ _BESIDE_ERRORS = frozenset((*_AROUND, "errors", "extensions", "message", "title"
 _ERROR_OUTPUTS = ("error-text", "error-json", "execution-denied")
 """Types of an output of a tool that failed, in the AI SDK."""
 _NAMED = re.compile(r"\s*([\w.]*[a-z](Error|Exception):|Traceback \(most recent call last\))")
-_WORD = re.compile(r"\s*error\b", re.IGNORECASE)
+_WORD = re.compile(
+    r"\s*error(\s*([:.!,;(\[\u2013\u2014]|-\s|$)|\s+(\w+ing|while|when|occurred|code|\d{3})\b)",
+    re.IGNORECASE,
+)
+_FRAMEWORK = re.compile(  # OpenAI Agents SDK, CrewAI, LlamaIndex, Claude Code
+    r"\s*(an error (has )?occurred while|i encountered an error while|encountered error:|"
+    r"<tool_use_error>)",
+    re.IGNORECASE,
+)
+_PHRASES = "|".join(re.escape(each.phrase) for each in HTTPStatus if each >= 400)
+_STATUS_LINE = (
+    r"\s*(http(/[\d.]+)?\s+)?(status:?\s+)?[45]\d\d[:,]?(\s+error\b)?"
+    rf"[\s:\u2013-]*({_PHRASES})"
+)
+_HTTP = re.compile(rf"({_STATUS_LINE}|\s*<.*?<title>{_STATUS_LINE})", re.IGNORECASE | re.DOTALL)
+"""The status line of an answer by HTTP, also as the title of a page of HTML."""
+_BEGINNING = 1000
+"""Characters of a text in which such a beginning is looked for."""
 
 
 def has_failed(result: Any) -> bool:
@@ -60,7 +81,8 @@ def _failed(result: Any, depth: int) -> bool:
 
 
 def _object_failed(result: Mapping[str, Any], depth: int) -> bool:
-    told = [result[key] is bad for key, bad in _FLAGS.items() if isinstance(result.get(key), bool)]
+    flags = {key: _as_flag(result.get(key)) for key in _FLAGS}
+    told = [flags[key] is bad for key, bad in _FLAGS.items() if flags[key] is not None]
     if any(told):
         return True
     if _is_error(result.get("error")) or _are_errors(result):
@@ -117,4 +139,11 @@ def _says_failure(text: str, depth: int) -> bool:
             return _failed(msgspec.json.decode(text), depth + 1)
         except (ValueError, RecursionError):
             return False
-    return bool(_WORD.match(text) or _NAMED.match(text))
+    return any(form.match(text[:_BEGINNING]) for form in (_WORD, _NAMED, _FRAMEWORK, _HTTP))
+
+
+def _as_flag(value: Any) -> bool | None:
+    """A field that is true or false, also where it is written as a text."""
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    return value if isinstance(value, bool) else None

@@ -18,6 +18,7 @@ of UNKNOWN; never is more than MAX_AFTER allowed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
@@ -49,6 +50,8 @@ STREAK = 16
 """So many failures in a row are an outage, unless a baseline had runs of half that length."""
 BY_HOUR = "at this hour on earlier days"
 """What an alarm says of a limit that is of the hour."""
+NO_RESULT = "no result"
+"""The form of a call that has no result; its share is learned, and it is never one that was met."""
 MAX_FORMS = 256
 """Different forms of results that are remembered while learning."""
 
@@ -305,6 +308,17 @@ class ErrorMonitor(RateMonitor):
         self._told = self.out = False
         self._floor = RateTest(FLOOR, run_length, UNKNOWN)
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last calls failed one and all, too few for an alarm or after one."""
+        return self.out or self._streak >= max(SHORTEST, 2 * self._longest)
+
+    @property
+    def never_worked(self) -> int:
+        """How many calls there were, where all have failed; 0 where one has not."""
+        hits, count = self._learned.seen
+        return hits if hits == count and not self.watching else 0
+
     def add(self, value: Any, when: float | None = None, well: bool = False) -> Rise | None:
         """Takes one observation; `well` says that it is of a baseline, when all was well."""
         failed = bool(value)
@@ -402,8 +416,14 @@ STEP = 0.05
 class FormMonitor(RateMonitor):
     """Watches the share of results of a form that was not met in the first half of the learning.
 
-    The second half says how often that happens where nothing has moved.
+    The second half says how often that happens where nothing has moved. Calls without a result
+    count from the first result on.
     """
+
+    @property
+    def met(self) -> bool:
+        """Whether any result was met."""
+        return bool(self._forms)
 
     def _begin(self) -> None:
         super()._begin()
@@ -412,7 +432,7 @@ class FormMonitor(RateMonitor):
     def _take(self, value: Any) -> None:
         if 2 * self._count >= self._learn:
             self._learned.add(value not in self._forms)
-        elif len(self._forms) < MAX_FORMS:
+        elif value != NO_RESULT and len(self._forms) < MAX_FORMS:
             self._forms.add(value)
 
     def _is_hit(self, value: Any) -> bool:
@@ -443,6 +463,14 @@ def form_of(value: Any, depth: int = 0) -> Hashable:
         return tuple(sorted((str(key), form_of(item, depth + 1)) for key, item in value.items()))
     if isinstance(value, list):
         return ("list", frozenset(form_of(item, depth + 1) for item in value[:_ITEMS]))
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return type(value).__name__
-    return "number"
+    if isinstance(value, str):
+        return _form_of_text(value) if depth == 0 else "str"
+    return type(value).__name__ if isinstance(value, bool) or value is None else "number"
+
+
+_PAGE = re.compile(r"\s*<(!doctype html|html|head|body)\b", re.IGNORECASE)
+
+
+def _form_of_text(text: str) -> str:
+    """A whole result that is a text: an empty one and a page of HTML have forms of their own."""
+    return "no text" if not text.strip() else "a page of HTML" if _PAGE.match(text) else "str"

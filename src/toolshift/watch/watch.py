@@ -31,6 +31,7 @@ from toolshift.drift.stream import Called, Ended, Event, Shown
 from toolshift.interop.tools import from_mcp
 from toolshift.watch.query_mix_monitor import NEW, UNIT, MixMonitor, Moved, words_of
 from toolshift.watch.sequential import (
+    NO_RESULT,
     ErrorMonitor,
     FormMonitor,
     LatencyMonitor,
@@ -112,6 +113,9 @@ class Watcher:
         """Whether what comes is a baseline: a stream of when all was well."""
         self.events = self.calls = self.endings = self.unwatched = 0
 
+    untold = 0
+    """Calls of which nothing says how they went: they have no result."""
+
     @property
     def watching(self) -> int:
         """The number of tools that are watched after the learning phase."""
@@ -127,7 +131,15 @@ class Watcher:
     @property
     def out(self) -> list[str]:
         """The tools of which every call fails now, by the names that they have today."""
-        return [self._name_today(name) for name, (errors, *_) in self._tools.items() if errors.out]
+        all_ = self._tools.items()
+        return [self._name_today(name) for name, (errors, *_) in all_ if errors.failing]
+
+    @property
+    def never_worked(self) -> dict[str, int]:
+        """Of tools that are not out, and of which every call has failed: how many there were."""
+        out = self.out
+        counts = {self._name_today(n): e.never_worked for n, (e, *_) in self._tools.items()}
+        return {name: count for name, count in counts.items() if count and name not in out}
 
     def observe(self, event: Event) -> list[Alarm]:
         """Processes one event."""
@@ -244,9 +256,12 @@ class Watcher:
             slow = latency.slow
             if rise := latency.add(event.ms, event.when):
                 alarms.append(self._rate_alarm("latency_up", name, rise, slow))
-        has_result = event.ok is not False and event.result is not None
-        if has_result and (rise := forms.add(form_of(event.result))):
-            alarms.append(self._rate_alarm("result_format", name, rise))
+        has_result = event.result is not None
+        self.untold += event.ok is None or (event.ok and not has_result)
+        if event.ok is not False and (has_result or forms.met):
+            rise = forms.add(form_of(event.result) if has_result else NO_RESULT)
+            if rise:
+                alarms.append(self._rate_alarm("result_format", name, rise))
         self._unit.append(event)
         if len(self._unit) == UNIT:
             alarms += self._mixed(event.when)
@@ -257,7 +272,7 @@ class Watcher:
         what = {
             "errors_up": "calls that fail",
             "latency_up": f"calls slower than {slow:.3g} ms",
-            "result_format": "results of a form that was not met before",
+            "result_format": "no result, or one of a form that was not met before",
             "refusals_up": "refusals",
         }[kind]
         of = "endings" if kind == "refusals_up" else "calls"
@@ -274,7 +289,8 @@ class Watcher:
 
     def _shown(self, event: Shown) -> Iterator[Alarm]:
         """The differences from the known tools; every change is reported once."""
-        if event in self._lists or not event.tools:
+        nothing_told = event.kind == "openai" or self._lock is None
+        if event in self._lists or (not event.tools and nothing_told):
             return
         self._lists = [*self._lists[-MAX_LISTS + 1 :], event]
         now = _distinct(event.tools)

@@ -48,6 +48,7 @@ from toolshift.shifts.watching import Changes, unchanged
 INTERNAL = -32603
 MAX_AT_ONCE = 256
 MAX_CALLS = 1000
+NO_ANSWER = "no answer: the client gave up, or left"
 """Of how many calls of a session it is known which note they followed."""
 ADAPTED, TOLD = "toolshift/adapted", "toolshift/told"
 """Of `_meta`: the call as it was sent in the place of the client's; that a text is of ours."""
@@ -321,8 +322,9 @@ class ShiftedTools:
         if not self.how.stack:
             return await self._plain_call(call, begun), False
         live = await self.shown(params)
-        spoken = await anyio.to_thread.run_sync(self._speak, live, call, limiter=self._limiter)
+        spoken = Spoken(refused(NO_ANSWER), (), False)
         try:
+            spoken = await anyio.to_thread.run_sync(self._speak, live, call, limiter=self._limiter)
             answer = self._answer(live, call, spoken.result)
         finally:
             self._note(params, spoken, call, begun)
@@ -334,9 +336,10 @@ class ShiftedTools:
         return answer, spoken.changed
 
     async def _plain_call(self, call: _Call, begun: float) -> dict[str, Any]:
-        params, fault = call.params, ""
+        params, fault = call.params, NO_ANSWER
         try:
             call.raws.append(await self.upstream.ask("tools/call", params))
+            fault = ""
         except MCPError as error:
             fault = error.message
             raise
