@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
-from toolshift.drift.acts import READS, THINGS, act_of, effect_of, plain_form
+from toolshift.drift.acts import READS, act_of, begins_as_verb, effect_of, plain_form
 from toolshift.drift.tokens import tokens
 from toolshift.reading.words import NEGATIVE
 from toolshift.shifts.release.conversions import units_in
@@ -29,8 +29,6 @@ _EMPTY = frozenset(
     )
 )
 """Words that tell nothing: what stands there means the same without them."""
-_BEFORE_THINGS = frozenset(words("a an the all any each every one this that these those"))
-"""What tells that the word before it, which may be a thing, is a verb."""
 _TELLS = frozenset(("return", "give", "provide"))
 """Verbs of a text that say what a tool that reads does; as names of tools they are acts."""
 _ENGLISH = frozenset(
@@ -122,16 +120,8 @@ def _telling(part: str) -> Iterator[str]:
         if word in _EMPTY:
             continue
         plain = plain_form(word)
-        is_act = place == lead and _is_verb(word, found[place + 1 : place + 2])
+        is_act = place == lead and begins_as_verb(found[place:])
         yield (READS if plain in _TELLS else act_of(word)) if is_act else plain
-
-
-def _is_verb(word: str, behind: tuple[str, ...]) -> bool:
-    """Whether the first word of a sentence is its verb, and no thing."""
-    return plain_form(word) not in THINGS or word.endswith("s") or behind[:1] in _ARTICLES
-
-
-_ARTICLES = frozenset((word,) for word in _BEFORE_THINGS)
 
 
 def _is_hint(part: str) -> bool:
