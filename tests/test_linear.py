@@ -18,7 +18,7 @@ from toolshift.core.redaction import Redactor
 from toolshift.core.scene import Scene
 from toolshift.core.text import one_line, visible
 from toolshift.data.formats import hermes, read_as, recognised, toolace
-from toolshift.drift.effects import says_otherwise
+from toolshift.drift.rewordings import says_otherwise
 from toolshift.drift.schemas import wording
 from toolshift.drift.stream import Reader
 from toolshift.episode.draw import make_scene

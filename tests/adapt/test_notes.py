@@ -216,7 +216,7 @@ def test_of_a_text_a_new_name_is_guessed_where_three_words_are_in_common() -> No
 def test_a_tool_that_was_declared_to_read_is_never_guessed_to_be_one_that_is_not() -> None:
     was = {**OLD, "annotations": {"readOnlyHint": True}}
     now = {**OLD, "name": "reset_order"}
-    assert any("may be" in line for line in said(now, was=(OLD,)))
+    assert any("may be" in line for line in said({**OLD, "name": "fetch_order"}, was=(OLD,)))
     assert not any("may be" in line for line in said(now, was=(was,)))
     assert not any("may be" in line for line in said({**now, "annotations": {}}, was=(was,)))
 

@@ -27,7 +27,7 @@ def locked(toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 def reworded(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = copy.deepcopy(tools)
     for each in found:
-        each["function"]["description"] += " It is quick."
+        each["function"]["description"] += "\nExample: the way home"
     return found
 
 
@@ -94,7 +94,7 @@ def test_the_table_counts_calls_that_break_and_not_all_calls(toolshift: Run, loc
     new = edited(rename("find_place", "v2_find_place"))
     for each in new:
         if each["function"]["name"] == "get_route":
-            each["function"]["description"] += " It is quick."
+            each["function"]["description"] += "\nExample: the way home"
     (locked / "new.json").write_text(json.dumps(new))
     calls = [{"tool": "find_place", "arguments": {"name": "a", "city": "b"}}] * 2
     calls += [{"tool": "get_route", "arguments": {"origin": "a", "place_id": "b"}}] * 3

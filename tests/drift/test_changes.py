@@ -56,7 +56,7 @@ def test_a_rename_comes_with_what_else_changed() -> None:
     new = tool("find-page", "Finds pages that match a text.", _query=TEXT, site=TEXT)
     assert said([FIND], [new]) == [
         ("tool_renamed", "find_page", "find-page", "breaking"),
-        ("description_reworded", "find_page", "find-page", "harmless"),
+        ("description_reworded", "find_page", "find-page", "maybe"),
         ("parameter_optional", "find_page", "find-page", "harmless"),
         ("parameter_removed", "find_page", "find-page", "maybe"),
         ("required_parameter_added", "find_page", "find-page", "breaking"),
@@ -205,6 +205,46 @@ def test_a_text_with_another_number_may_mean_something_else(
 ) -> None:
     (change,) = changes_between([tool("list_events", before)], [tool("list_events", after)])
     assert change.severity == severity
+
+
+AMOUNT = {"type": "number", "title": "Amount in EUR"}
+
+
+def test_a_title_of_a_parameter_with_another_unit_may_mean_something_else() -> None:
+    olds, news = (
+        [tool("pay", "Pays.", amount={**AMOUNT, **new})] for new in ({}, {"title": "JPY"})
+    )
+    (change,) = changes_between(olds, news)
+    assert (change.kind, change.severity, change.where) == ("title_changed", "maybe", "amount")
+    assert change.sentence.endswith("Amount in EUR -> JPY")
+
+
+def test_of_what_no_kind_is_of_the_texts_that_differ_are_shown() -> None:
+    olds, news = (
+        [tool("pay", "Pays.", amount={**AMOUNT, "examples": [f"{text} of the offer"]})]
+        for text in ("Price", "Rate")
+    )
+    (change,) = changes_between(olds, news)
+    assert change.kind == "other_changed"
+    assert change.sentence.endswith(": Price of the offer -> Rate of the offer")
+
+
+@pytest.mark.parametrize(
+    ("added", "severity"),
+    [
+        ({"type": "boolean"}, "harmless"),
+        ({"type": "boolean", "default": False}, "harmless"),
+        ({"type": "string", "default": ""}, "harmless"),
+        ({"type": "boolean", "default": True}, "maybe"),
+        ({"type": "integer", "default": 5000}, "maybe"),
+    ],
+)
+def test_a_default_that_has_come_may_act_on_old_calls(added: dict[str, Any], severity: str) -> None:
+    old = tool("delete_file", "Deletes a file.", path={"type": "string"})
+    new = tool("delete_file", "Deletes a file.", path={"type": "string"}, permanent=added)
+    new["inputSchema"]["required"] = old["inputSchema"].get("required", [])
+    (change,) = changes_between([old], [new])
+    assert (change.kind, change.severity) == ("parameter_added", severity)
 
 
 def test_of_two_long_texts_what_differs_is_shown() -> None:

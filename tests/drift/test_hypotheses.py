@@ -59,18 +59,85 @@ def test_whatever_it_is_called_a_tool_that_says_that_it_writes_stands_for_no_rea
         ("find_page", "find-page", "certain"),
         ("findPage", "find_page", "certain"),
         ("ページ検索", "ページ検索_", "certain"),
-        ("quarantine_page", "shred_page", "likely"),
-        ("страница_карантин", "страница_удалить", "likely"),
+        ("save_page", "save_leaf", "likely"),
+        ("delete_page", "erase_page", "likely"),
+        ("page_of_leaf", "page_leaf", "likely"),
+        ("archive_page", "store_page", "likely"),
+        ("quarantine_page", "shred_page", "question"),
+        ("страница_карантин", "страница_удалить", "question"),
+        ("approve_page", "reject_page", "question"),
+        ("grant_page", "revoke_page", "question"),
+        ("preview_page", "send_page", "question"),
+        ("page_approve", "page_hold", "question"),
+        ("consultar_pagina", "cancelar_pagina", "question"),
+        ("读页面", "删页面", "question"),
     ],
 )
-def test_only_the_same_words_are_certain(old: str, new: str, standing: str) -> None:
+def test_only_the_same_words_are_certain_and_another_act_is_asked(
+    old: str, new: str, standing: str
+) -> None:
     before, after = ({**SAVE, "name": name} for name in (old, new))
     (found,) = hypotheses_between([before, LOOK], [after, LOOK])
     assert (found.old, found.new, found.standing) == (old, new, standing)
     assert "the description is the same" in found.evidence
-    (change,) = changes_between([before, LOOK], [after, LOOK])
-    assert change.sure == (standing == "certain")
-    assert ("(likely: " in change.sentence) == (standing == "likely")
+    change, *others = changes_between([before, LOOK], [after, LOOK])
+    if standing == "question":
+        assert [change.kind, *(other.kind for other in others)] == ["tool_removed", "tool_added"]
+        assert change.perhaps == new
+    else:
+        assert (change.sure, others) == (standing == "certain", [])
+        assert ("(likely: " in change.sentence) == (standing == "likely")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "standing"),
+    [
+        (("go_back", "Go back to the page."), ("navigate_back", "Go back to the page."), "likely"),
+        (("get_page", "Returns the page."), ("fetch_page", "Returns the page."), "likely"),
+        (("save_page", "Saves the page."), ("save_purge_page", "Saves the page."), "question"),
+        (("run_code", "Run the code."), ("run_code_unsafe", "Run any code."), "likely"),
+        (("order_hold", "Order of a page."), ("order_ship", "Order of a page."), "question"),
+        (("api_make_page", "Api | Make it"), ("api_build_page", "Api | Make it"), "likely"),
+    ],
+)
+def test_an_act_is_known_by_verbs_and_by_what_both_texts_begin_with(
+    old: tuple[str, str], new: tuple[str, str], standing: str
+) -> None:
+    (found,) = hypotheses_between([tool(*old, page=LABEL)], [tool(*new, page=LABEL)])
+    assert found.standing == standing
+
+
+def test_of_tools_that_say_that_they_only_read_the_act_is_known() -> None:
+    old, new = (
+        labels(name, "Etiketten der Liste.", readOnlyHint=True)
+        for name in ("etiketten_lesen", "etiketten_zeigen")
+    )
+    (found,) = hypotheses_between([old], [new])
+    assert found.standing == "likely"
+
+
+def test_a_parameter_of_the_opposite_name_is_asked() -> None:
+    account = {"type": "string", "description": "The account"}
+    old = tool("move_money", "Moves money.", from_account=account, amount=LABEL)
+    new = tool("move_money", "Moves money.", to_account=account, amount=LABEL)
+    gone, come = changes_between([old], [new])
+    assert (gone.kind, gone.perhaps) == ("parameter_removed", "to_account")
+    assert come.kind == "required_parameter_added"
+    told = judged(from_mcp([old]), from_mcp([new]), Answers(params={"move_money": RENAMED}))
+    assert told.answers.params == {"move_money": RENAMED}
+
+
+RENAMED = {"from_account": "to_account"}
+
+
+def test_names_in_another_script_are_alike_by_their_letters() -> None:
+    phone, account = ({"type": "string", "description": text} for text in ("電話番号", "口座番号"))
+    old = tool("残高", "口座の残高を返す", 口座=account)
+    new = tool("残高", "口座の残高を返す", 電話=phone)
+    assert [c.kind for c in changes_between([old], [new])] == [
+        "parameter_removed",
+        "required_parameter_added",
+    ]
 
 
 def test_below_nine_in_ten_it_is_a_question() -> None:

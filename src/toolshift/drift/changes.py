@@ -25,6 +25,7 @@ from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.drift.hypotheses import Judged, judged
 from toolshift.drift.poisoning import texts_of
+from toolshift.drift.rewordings import says_otherwise
 from toolshift.drift.schemas import (
     SAID,
     SEVERITIES,
@@ -165,11 +166,15 @@ _BEFORE = 12
 
 def _from_difference(before: Any, after: Any) -> tuple[Any, Any]:
     """Two long texts from where they begin to differ, a word or two before."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        before, after = (msgspec.json.encode(one).decode() for one in (before, after))
     texts = [one if isinstance(one, str) else "" for one in (before, after)]
     pairs = enumerate(zip(*texts, strict=False))
     shorter = min(map(len, texts))
     lead = next((place for place, (one, other) in pairs if one != other), shorter)
     start = texts[0].rfind(" ", 0, max(0, lead - _BEFORE)) + 1
+    if lead - start > _SHORT // 2:  # JSON, or a script without spaces
+        start = lead - _BEFORE
     if max(map(len, texts)) <= _SHORT or not start:
         return before, after
     first, second = (f"...{text[start:]}" for text in texts)
@@ -355,7 +360,7 @@ def _differences(
     yield from _results(old.outputs, new.outputs)
     if old.raw.get("title") != new.raw.get("title"):
         named, names = old.raw.get("title"), new.raw.get("title")
-        yield Difference("title_changed", "", named, names, "harmless")
+        yield Difference("title_changed", "", named, names, _of_title(named, names))
     marked = [one.raw.get("deprecated") is True for one in (old, new)]
     if marked[0] != marked[1]:
         kind = "deprecation_added" if marked[1] else "deprecation_removed"
@@ -434,8 +439,17 @@ def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
         for one, schema in ((old, was), (new, now))
     ]
     if texts[0] != texts[1] or demands(was) != demands(now):
-        first, second = ({"inputSchema": one.inputs} for one in (old, new))
-        yield Difference("other_changed", "", first, second, "harmless")
+        first: Any = [text for text in texts[0] if text not in texts[1]]
+        second: Any = [text for text in texts[1] if text not in texts[0]]
+        if not first and not second:
+            first, second = ({"inputSchema": one.inputs} for one in (old, new))
+        yield Difference("other_changed", "", first or None, second or None, "harmless")
+
+
+def _of_title(old: Any, new: Any) -> Severity:
+    """How much another title matters; one that has come or gone says nothing else."""
+    both = isinstance(old, str) and isinstance(new, str)
+    return "maybe" if both and says_otherwise(old, new) else "harmless"
 
 
 def _hints(old: Any, new: Any) -> Iterator[Difference]:
@@ -443,7 +457,7 @@ def _hints(old: Any, new: Any) -> Iterator[Difference]:
     was, now = (dict(one) if isinstance(one, Mapping) else {} for one in (old, new))
     first, second = (one.pop("title", None) for one in (was, now))
     if first != second:
-        yield Difference("title_changed", "annotations", first, second, "harmless")
+        yield Difference("title_changed", "annotations", first, second, _of_title(first, second))
     if was == now:
         return
     kind = "added" if not was else "changed" if now else "removed"

@@ -45,6 +45,8 @@ _PIECE = re.compile(r"[:;\n(){}\[\]|]|(?<=[.!?])\s")
 _HEX = re.compile(r"(?<![\w-])(?:0x)?((?:[0-9a-fA-F]{2}[ :]?){16,})(?![\w-])")
 _PERCENT = re.compile(r"(?<![\w.~=/?&-])[\w.~-]*(?:%[0-9A-Fa-f]{2}[\w.~-]*){3,}")
 _ENTITY = re.compile(r"(?:&#x?[0-9a-fA-F]{2,6};\s?){3,}")
+_REFERENCE = re.compile(r"&(?:#x?[0-9a-fA-F]{2,6}|[a-zA-Z]{2,8});")
+"""One character as HTML names it; what is meant for people to read is read as well."""
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}){4,}")
 _LEET = str.maketrans("013457@$", "oieastas")
 _DIGITS = re.compile(r"\b(?=\w*[a-zA-Z])[a-zA-Z]*[013457@$]\w*")
@@ -82,6 +84,8 @@ def readings(text: str) -> Iterator[str]:
     plain = _TORN.sub("", unicodedata.normalize("NFKC", text))
     if plain != text:
         yield plain
+    if _REFERENCE.search(text):
+        yield html.unescape(text)
     if len(_HYPHENATED.findall(text)) >= _MIN_WORDS:
         yield _HYPHENATED.sub("", text)
     yield from _decoded(text)

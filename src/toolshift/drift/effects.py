@@ -9,15 +9,13 @@ dev servers" and "logs of the prod servers" share most of their words.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from toolshift.drift.tokens import tokens
 from toolshift.interop.tools import Source
 from toolshift.reading.words import NEGATIVE, OPPOSITES
-from toolshift.shifts.release.match import said_effect, verb, words
+from toolshift.shifts.release.match import said_effect, words
 
 _OPPOSITES: dict[str, set[str]] = defaultdict(set)
 for _one, _other in OPPOSITES:
@@ -29,9 +27,6 @@ _NEGATIONS = _EXCLUDES | {*NEGATIVE} - {"neither", "nothing", "nobody"}
 """Words that turn what a tool says of its effect; "returns nothing" turns nothing."""
 _DENIALS = _NEGATIONS - {"nor", "cannot"} | {"isn", "don", "doesn", "t"}
 """The same for words that are split at apostrophes: "don't" is "don" and "t"."""
-_SHORTENED = re.compile(r"n['\u2019]t\b")
-_DATES = re.compile(r"\b[ymdhs]{1,4}(?:[-/.:]%?[ymdhs]{1,4})+\b", re.IGNORECASE)
-"""How a date or a time is written, such as MM/DD/YYYY or %d.%m.%y."""
 _EFFECTS = tuple(
     frozenset(words(each))
     for each in (
@@ -144,83 +139,6 @@ def differently_meant(one: str, other: str) -> bool:
     """Whether two texts about a value are of opposite things, or in other units."""
     mine, theirs = _own_words(one, other)
     return bool((mine | theirs) & _UNITS) or contradict(one, other)
-
-
-def says_otherwise(before: str, after: str) -> bool:
-    """Whether a text that was edited may mean something else, however few of its words changed.
-
-    An edit is harmless by what is known of it: nothing but spelling, or a rewording in English that
-    begins with the same verb, or another verb of reading, and in which no act, opposite, negation,
-    number, unit or date has come or gone. An edit in another language cannot be judged, so it may
-    mean something else.
-    """
-    first, second = (tokens(_SHORTENED.sub(" not", text)) for text in (before, after))
-    if _symbols(before) != _symbols(after) or _numbers(before) != _numbers(after):
-        return True
-    if first == second:
-        return False
-    if not (_is_english(first) and _is_english(second)) or not _same_act(first[0], second[0]):
-        return True
-    mine, theirs = _own_words(before, after)
-    gone, come = ({_singular(word) for word in some} for some in (mine, theirs))
-    gone, come = gone - come, come - gone
-    return (
-        bool((gone | come) & _NAMED_UNITS)
-        or any(verb(word) == "write" for word in gone | come)
-        or _opposite(mine, theirs)
-        or _negations(before) != _negations(after)
-        or _dates(before) != _dates(after)
-    )
-
-
-_ENGLISH = frozenset(
-    words(
-        "the of and to for with by from this that which these those given a an is are be it its if "
-        "when not returns return using use all any as or one each"
-    )
-)
-
-
-def _is_english(text: tuple[str, ...]) -> bool:
-    """Whether a text is English for all that can be seen: its letters, and one of its words."""
-    return all(word.isascii() for word in text) and (
-        not _ENGLISH.isdisjoint(text) or any(verb(word) for word in text)
-    )
-
-
-def _same_act(one: str, other: str) -> bool:
-    """Whether the first words of two texts are the same, or both are of reading."""
-    stems = ({word, word.removesuffix("s"), word.removesuffix("es")} for word in (one, other))
-    mine, theirs = stems
-    return bool(mine & theirs) or verb(one) == verb(other) == "read"
-
-
-def _symbols(text: str) -> list[str]:
-    """The symbols of a text, such as a currency or a sign of comparison."""
-    return [sign for sign in text if unicodedata.category(sign) in ("Sc", "Sm")]
-
-
-def _numbers(text: str) -> list[str]:
-    """The numbers of a text, in their order: a limit, an amount, a version; 1,000 is 1000."""
-    found = re.findall(r"(?:(?<![\w.,-])-)?\d+(?:[.,]\d+)*", text)
-    return [re.sub(r",(?=\d{3}(?!\d))", "", one) for one in found]
-
-
-def _singular(word: str) -> str:
-    return word.removesuffix("s") if len(word) > 3 else word
-
-
-_NAMED_UNITS = frozenset(_singular(unit) for unit in _UNITS if len(unit) > 1)
-"""Units that a text names beyond doubt: a letter alone is more often a part of "e.g."."""
-
-
-def _negations(text: str) -> int:
-    """The number of negations; "don't" counts like "do not"."""
-    return sum(word in _NEGATIONS for word in words(_SHORTENED.sub(" not", text)))
-
-
-def _dates(text: str) -> set[str]:
-    return {form.lower() for form in _DATES.findall(text)}
 
 
 def substituted(one: str, other: str) -> bool:

@@ -10,10 +10,14 @@ question    some pair comes nearest, and more cannot be said
 No reading at all is left where a tool that reads would have become one that does not say that it
 reads: what a tool may stand for is decided by what is known of it, never by what is not.
 
+Where the names say other acts it is a question, however alike the rest is: `approve` and `reject`
+share their noun, their text and their parameters. What is known of acts is in `acts`; a word of
+which nothing is known may be any.
+
 A parameter is likely from `CLOSE_PARAMS` on, or where one required parameter of a type is all that
 is gone and one all that has come; where the names say different units it is a question. So is
 a boolean that has another text, for it may say the reverse; and where two have one text, only their
-names tell which is which.
+names tell which is which. Names that are opposites (`from_account`, `to_account`) are always asked.
 
 What is certain or likely is taken. Of tools and parameters a question is not: until it is answered
 a tool is gone on one side and new on the other, and so is a parameter.
@@ -27,6 +31,8 @@ from typing import Literal
 import msgspec
 
 from toolshift.core.tool import Param
+from toolshift.drift.acts import same_act
+from toolshift.drift.effects import contradict
 from toolshift.drift.tokens import tokens
 from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
@@ -118,6 +124,9 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
         elif one.path[0] != "renamed" and not _hangs_on(one, asked):
             asked.append(one)
             answers = _without_param(answers, one) if one.path[0] == "params" else answers
+    for one in _contrary(answers, given):
+        asked.append(one)
+        answers = _without_param(answers, one)
     found += _several(answers, given)
     for reading, question in _nearest(found, answers, before, after, given):
         found.append(reading)
@@ -144,10 +153,21 @@ def _of_tools(
         else:
             guess = doubtful.get(old)
             likely = guess is None or _is_likely(guess.likeness, was, now, before, after, weights)
-            asked += [guess] if guess is not None and not likely else []
+            likely = likely and same_act(was, now)
+            if not likely:
+                asked.append(guess or _question(was, now, before, after, weights))
             standing: Standing = "likely" if likely else "question"
             found.append(Hypothesis("tool_renamed", old, new, standing, _alike(was, now)))
     return found, asked
+
+
+def _question(
+    was: Source, now: Source, before: Toolbox, after: Toolbox, weights: Mapping[str, float]
+) -> Question:
+    """Whether a tool became another one, of two that are alike without a doubt."""
+    come = tuple(sorted(name for name in after.sources if name not in before.sources))
+    likeness = round(alike_tools(was, now, weights), 3)
+    return Question(("renamed", was.tool.name), now.tool.name, likeness, come)
 
 
 def _nearest(
@@ -201,6 +221,21 @@ def _without_param(answers: Answers, one: Question) -> Answers:
     )
 
 
+def _contrary(answers: Answers, given: Answers) -> list[Question]:
+    """Parameters that are said to have become one whose name says the opposite, as questions."""
+    return [
+        Question(("params", tool, path), new, 0.0, (new,))
+        for tool, table in answers.params.items()
+        for path, new in table.items()
+        if path not in given.params.get(tool, {}) and _names_contradict(path, new)
+    ]
+
+
+def _names_contradict(path: str, new: str) -> bool:
+    """Whether the names at the ends of two paths are opposites, as `from` and `to` are."""
+    return contradict(*(each.rpartition(".")[2] for each in (path, new)))
+
+
 def _is_at(place: str, path: str) -> bool:
     """Whether a place is at a path, or inside of it."""
     return place == path or place.startswith((f"{path}.", f"{path}["))
@@ -249,9 +284,9 @@ def _is_likely(
 
 def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
     """Whether a guess of what a parameter became is likely."""
-    if one.turned or not one.told_apart:
-        return False
     _, tool, path = one.path
+    if one.turned or not one.told_apart or _names_contradict(path, one.guess):
+        return False
     was = before.sources[tool]
     olds = {param.name: param for param in was.tool.params}
     news = next(

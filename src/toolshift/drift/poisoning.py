@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
 import msgspec
 
-from toolshift.data.language import ENGLISH, language_of
+from toolshift.data.language import ENGLISH, common_words, language_of
 from toolshift.drift.disguises import disguise_of, far_parts, readings
 from toolshift.drift.poisoning_words import FREE_ORDER, WORDS, patterns
 from toolshift.shifts.release.match import verb
@@ -63,18 +63,32 @@ _BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|\.aws/credentials"
             rf"|\b(?:read|cat|open|attach|load|contents? of)\b{_ANY}(?<![\w-])"
             r"(?:\.env|mcp\.json)\b"
+            r"|\b(?:retry|try again|call|answer)\b[^.!?\n]{0,30}?\bwith\b[^.!?\n]{0,30}?"
+            r"\b(?:passwords?|credentials?|secrets?)\b[^.!?\n]{0,10}?\b(?:as|in)\b"
             rf"|\b(?:reveal|print|repeat)\b{_ANY}\bsystem prompt\b"
             r"|\b(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS))\b",
         ),
         (
             "conversation",  # the name of a parameter
             r"^(?:(?:conversation|chat|dialogue?|messages?) (?:history|transcript|log|context)"
-            r"|(?:full|whole|entire) (?:conversation|chat|dialogue))$",
+            r"|(?:full|whole|entire) (?:conversation|chat|dialogue))$"
+            r"|\bwith (?:the |an? )?(?:full|whole|entire|complete) (?:conversation|chat|dialogue)\b"
+            r"[^.!?\n]{0,20}?\b(?:as|in|for)\b"
+            r"|\b(?:conversation|chat|dialogue|messages?|written|said)\b[^.!?\n]{0,20}?"
+            r"\b(?:so far|up to (?:here|now|this point))\b",
         ),
         (
             "exfiltration",
             rf"\b(?:send|forward|post|upload|copy|bcc|cc|transmit|exfiltrate)\b{_ANY}"
-            r"(?:https?://|\b[\w.+-]+@[\w-]+\.\w)|!\[[^\]\n]*\]\(https?:",
+            r"(?:https?://|\b[\w.+-]+@[\w-]+\.\w)|!\[[^\]\n]*\]\(https?:"
+            r"|^(?![^\n]*(?:e\.g\.|(?<![.\w])examples?\b|such as|\blike\b|@example\."
+            r"|\bcontact\b))\W*\w+\W+\w[^\n]*?"
+            r"(?<![\w.+@:/\"'`<-])[\w.+-]{1,64}@[\w-]{1,64}\.[a-z]{2,}\b",
+        ),
+        (
+            "takeover",
+            r"\b(?:curl|wget|iwr|irm)\b[^|\n]{1,200}\|\s*(?:sudo\s+)?(?:(?:ba|z|da)?sh|iex|python3?)\b"
+            r"|\brm\s+-[rf]{2}\s+[~/]",
         ),
         (
             "consent",
@@ -110,6 +124,10 @@ _SPOKEN = re.compile(r"(?<!\S)[^\W\d_]{2,}[,.;:]?(?!\S)")
 _FEW, _MANY = 3, 12
 """The fewest words of a text where no text is looked for; how many texts without an end are read
 together."""
+_SHORT = 4
+"""The fewest words of a sentence of which no word is one of the list's language."""
+_WORDS = re.compile(r"[^\W\d_]+")
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*,?")
 _ENDS = re.compile(r"[.!?:。！？][\"')\]]*\s*$")
 _LINKED = re.compile(r"\[([^\]\n]{0,200})\]\(\s*https?://[^)\s]*[^)\n]{0,100}\)")
 """A link of Markdown; its text says what stands there, its address is where one reads on."""
@@ -206,11 +224,20 @@ def signs_in(
     names.update(name for text in old for name in _IDENTIFIER.findall(text))
     plain = frozenset(map(_plain, names))
     mine = _language(before or tools)
+    each = [frozenset(_WORDS.findall(" ".join(texts_of(tool)).lower())) for tool in tools]
+    tools_with = Counter(word for words in each for word in words)
+    seen = frozenset(_WORDS.findall(" ".join(old).lower()))
     found = {}
-    for tool in tools:
+    for tool, words in zip(tools, each, strict=True):
         signs = instructions_in(told_by(tool), known, plain)
-        found[str(tool.get("name"))] = signs + _foreign(texts_of(tool), known, mine)
+        listed = partial(_is_listed, seen, tools_with, words)
+        found[str(tool.get("name"))] = signs + _foreign(texts_of(tool), known, mine, listed)
     return {name: signs for name, signs in found.items() if signs}
+
+
+def _is_listed(seen: Set[str], tools_with: Mapping[str, int], own: Set[str], word: str) -> bool:
+    """Whether a word was seen before, or stands in another tool than that which has its own."""
+    return word in seen or tools_with.get(word, 0) > (word in own)
 
 
 def _language(tools: Iterable[Mapping[str, Any]]) -> str:
@@ -226,12 +253,31 @@ def _language(tools: Iterable[Mapping[str, Any]]) -> str:
     return language if count >= _NEARLY_ALL * told.total() else ""
 
 
-def _foreign(texts: Iterable[str], known: frozenset[str], mine: str) -> tuple[Sign, ...]:
+def _foreign(
+    texts: Iterable[str], known: frozenset[str], mine: str, listed: Callable[[str], bool]
+) -> tuple[Sign, ...]:
     """The sign of a sentence in another language than the list of tools, whichever it is."""
     for part in (part for text in texts for part in _sentences(text)) if mine else ():
-        if part not in known and _is_prose(part) and _spoken_in(part, mine) != mine:
+        told = _is_prose(part) and _spoken_in(part, mine) != mine
+        if part not in known and (told or _is_strange(part, mine, listed)):
             return (Sign("other language", SIGNS["other language"], part[:_EXCERPT]),)
     return ()
+
+
+def _is_strange(sentence: str, mine: str, listed: Callable[[str], bool]) -> bool:
+    """Whether a short sentence has letters and words that an English list has not.
+
+    Three in four of its words stand in no other tool, none is a common one of English, and one that
+    is no name has a letter beyond ASCII.
+    """
+    found = sentence.rstrip(".!?").split()
+    if mine != ENGLISH or len(found) < _SHORT or not _ENDS.search(sentence):
+        return False
+    plain = all(_PLAIN_WORD.fullmatch(word) for word in found)
+    if not plain or all(word.isascii() or word[0].isupper() for word in found[1:]):
+        return False
+    words = _WORDS.findall(sentence.lower())
+    return not common_words(sentence, ENGLISH) and 4 * sum(map(listed, words)) <= len(words)
 
 
 def _spoken_in(sentence: str, unknown: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import JSON, Param
-from toolshift.drift.effects import says_otherwise
+from toolshift.drift.rewordings import means_something_new, says_otherwise
 from toolshift.drift.tokens import tokens
 from toolshift.interop.normal import Node
 from toolshift.interop.parts import (
@@ -108,9 +108,17 @@ def text_differences(where: str, before: Any, after: Any) -> Iterator[Difference
     how = wording(first, second)
     if how:
         # One word is enough for another meaning: seconds and milliseconds, kept and kept no more.
-        matters = how in _MATTERS or (how != "added" and says_otherwise(first, second))
+        other = means_something_new(where, second) if how == "added" else None
+        matters = how in _MATTERS or (says_otherwise(first, second) if other is None else other)
         severity: Severity = "maybe" if matters else "harmless"
         yield Difference(f"description_{how}", where, first, second, severity)
+
+
+def _titles(where: str, before: Any, after: Any) -> Iterator[Difference]:
+    """The difference between two titles of a value that may mean something else."""
+    told = isinstance(before, str) and isinstance(after, str) and before != after
+    if told and says_otherwise(before, after):
+        yield Difference("title_changed", where, before, after, "maybe")
 
 
 def members(
@@ -135,7 +143,8 @@ def members(
             sure = here not in moves.doubtful
             yield Difference("parameter_renamed", here, name, to[name], hard, sure)
             inner = differences(here, param.schema, partner.schema, 0, seen, moves)
-            yield from _unreached(inner)
+            names = tokens(name), tokens(to[name])
+            yield from _unreached(one for one in inner if not _titled_by(one, here, names))
             if param.required and not partner.required:
                 yield Difference("parameter_optional", here, True, False, "harmless")
             continue
@@ -146,12 +155,29 @@ def members(
         yield from differences(here, param.schema, partner.schema, 0, seen, moves)
     for name, param in new.items():
         if name not in to.values():
+            kind = kind_of(param.schema)
             if param.required:
-                kind = kind_of(param.schema)
                 yield Difference("required_parameter_added", lead + name, None, kind, "breaking")
             else:
-                kind = kind_of(param.schema)
-                yield Difference("parameter_added", lead + name, None, kind, "harmless")
+                hard = _of_default(param.schema.get("default"))
+                yield Difference("parameter_added", lead + name, None, kind, hard)
+
+
+def _of_default(value: Any) -> Severity:
+    """What a default that has come means for calls that leave the value out.
+
+    Nothing, false, zero and what is empty say what was so before; anything else may be new.
+    """
+    return "maybe" if value else "harmless"
+
+
+def _titled_by(one: Difference, where: str, names: tuple[tuple[str, ...], tuple[str, ...]]) -> bool:
+    """Whether a title changed only because it is the name, as libraries write it."""
+    return (
+        one.kind == "title_changed"
+        and one.where == where
+        and (tokens(one.before), tokens(one.after)) == names
+    )
 
 
 def _unreached(nested: Iterator[Difference]) -> Iterator[Difference]:
@@ -200,6 +226,7 @@ def differences(
     yield from named
     yield from _defaults(where, old, new)
     yield from text_differences(where, old.get("description"), new.get("description"))
+    yield from _titles(where, old.get("title"), new.get("title"))
     if all(difference.kind.startswith(("description_", "default_")) for difference in named):
         was, now = map(demands, _own(old, new))
         if was != now:
@@ -288,7 +315,7 @@ def _defaults(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Ite
     if same(was, now):
         return
     if was is None:
-        yield Difference("default_added", where, None, now, "harmless")
+        yield Difference("default_added", where, None, now, _of_default(now))
     elif now is None:
         yield Difference("default_removed", where, was, None, "maybe")
     else:

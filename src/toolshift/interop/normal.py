@@ -258,10 +258,14 @@ def _in_2020(node: Mapping[str, Any]) -> JSONSchema:
 
 
 def _is_echo(key: str, value: Any, name: str) -> bool:
-    """Whether a title repeats the name of what it stands at, as generators write one."""
-    if key != "title" or not isinstance(value, str):
+    """Whether a title repeats the name of what it stands at, as generators write one.
+
+    It may go on in the same word: "putArguments" is of `put`, and "Amount in EUR" says more.
+    """
+    if key != "title" or not isinstance(value, str) or not name:
         return False
-    return bool(name) and _letters(value).startswith(_letters(name))
+    title, known = _letters(value), _letters(name)
+    return title == known or (title.startswith(known) and " " not in value.strip())
 
 
 def _letters(text: str) -> str:

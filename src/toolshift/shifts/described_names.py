@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from toolshift.core.tool import NAME, Tool
-from toolshift.shifts.wording import synonym
+from toolshift.shifts.wording import TABLES, synonym
 
 MAX_NAME = 64
 """Characters that clients allow in a tool's name."""
@@ -22,6 +22,8 @@ WORDS, MAX_WORDS = 3, 7
 with Path(__file__).with_suffix(".toml").open("rb") as _file:
     _TABLE: dict[str, list[str]] = tomllib.load(_file)
 _FAMILIAR, _EMPTY, _BETWEEN = (frozenset(_TABLE[key]) for key in ("familiar", "empty", "between"))
+SYNONYMS = {word: frozenset((word, *TABLES["verbs"].get(word, ()))) for word in _TABLE["familiar"]}
+"""Verbs, each with those that mean the same whatever they are about."""
 _WORD = re.compile(r"[a-z]+|\d+")
 _SENTENCE = re.compile(r"[\n;:(]|\.(?:\s|$)")
 

@@ -88,6 +88,9 @@ def weights_of(names: Iterable[str]) -> dict[str, float]:
 def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None) -> float:
     """The likeness of two names; a word that is not in `weights` counts 1."""
     first, second = known_words(one), known_words(other)
+    if not (one.isascii() and other.isascii()):  # words are read of ASCII alone
+        written, others = (_letters(each)[:LONGEST_NAME] for each in (one, other))
+        return 1.0 if written == others else 0.9 * alike_letters(written, others)
     if first == second:
         return 1.0
     mine, theirs = _word_set(one), _word_set(other)
@@ -97,6 +100,10 @@ def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None
     worth = 1.0 if weights is None or not mine & theirs else _worth_of_shared(mine, theirs, weights)
     letters = alike_letters(written, others)
     return max(shared, letters * worth * 0.9)
+
+
+def _letters(name: str) -> str:
+    return "".join(sign for sign in name.casefold() if sign.isalnum())
 
 
 def alike_letters(one: str, other: str) -> float:
