@@ -13,6 +13,7 @@ from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.normal import modern
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
+from toolshift.interop.request import Request, media_of, place_in_words, servers_of
 from toolshift.interop.schema import (
     flattened,
     inlined,
@@ -28,6 +29,7 @@ from toolshift.interop.swagger import as_openapi_3
 METHODS = ("get", "put", "post", "delete", "patch")
 BODY, FORM, PARTS = "body", "form", "parts"
 _FORMS = {"application/x-www-form-urlencoded": FORM, "multipart/form-data": PARTS}
+_BESIDE_A_BODY = ("path", "query", "header")
 _DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 
 
@@ -36,16 +38,16 @@ class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
     or "parts" where it is sent as multipart), and its name there. `styles` says how it is written,
-    `auth` which login it wants, in words; "" for none. `errors` has the values that bodies of
-    errors have, by their paths; () where none is declared.
+    `request` what of a request a lock keeps. `errors` has the values that bodies of errors have, by
+    their paths; () where none is declared.
     """
 
     method: str
     path: str
     places: Mapping[str, tuple[str, str]]
     shown: dict[str, Any]
+    request: Request
     styles: Mapping[str, Style] = field(default_factory=dict)
-    auth: str = ""
     errors: tuple[str, ...] = ()
 
 
@@ -208,11 +210,19 @@ def _operation(
     shown |= {"outputSchema": outputs} if outputs else {}
     shown |= {"deprecated": True} if said.get("deprecated") is True else {}
     errors = _errors(said.get("responses"), document)
-    return Operation(method, path, places, shown, styles, _login_of(said, document), errors)
+    sent = {
+        own: place_in_words(place if place in _BESIDE_A_BODY else BODY, styles.get(own), inner)
+        for own, inner in properties.items()
+        for place, _ in (places[own],)
+    }
+    servers = servers_of(said, item, document)
+    login = _login_of(said, document)
+    request = Request(method, path, servers, media_of(body), sent, login)
+    return Operation(method, path, places, shown, request, styles, errors)
 
 
-def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """Which login an operation wants, whatever its document calls it."""
+def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ways to log in that an operation takes, whatever its document calls them."""
     wanted = said.get("security", document.get("security"))
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, Mapping) else None
@@ -224,7 +234,7 @@ def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
             for name, scopes in (way.items() if isinstance(way, Mapping) else ())
         ]
         ways.append(" and ".join(sorted(parts)) or "none")
-    return " or ".join(sorted(ways)) if set(ways) != {"none"} else ""
+    return tuple(sorted({*ways})) if set(ways) != {"none"} else ()
 
 
 def _scheme(scheme: Mapping[str, Any], scopes: Any) -> str:
@@ -355,7 +365,7 @@ def _parameters(
     raws = [raw for each in listed if isinstance(each, list) for raw in each]
     params = [_resolved(raw, document) for raw in raws]
     named = [each for each in params if isinstance(each.get("name"), str)]
-    places = [each for each in named if each.get("in") in ("path", "query", "header")]
+    places = [each for each in named if each.get("in") in _BESIDE_A_BODY]
     return list({(each["in"], each["name"]): each for each in places}.values())
 
 

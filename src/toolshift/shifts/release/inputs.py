@@ -34,6 +34,7 @@ from toolshift.core.tool import JSON
 from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import Operation, paths_read, read_openapi
 from toolshift.interop.references import with_definitions
+from toolshift.interop.request import Request
 from toolshift.interop.schema import DATA, MANY
 from toolshift.interop.server import Server
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
@@ -49,9 +50,9 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool list and what it was read from; `hash` is of the tools alone.
 
     `unread` has the inputs of which a part was not understood, so that tools may be missing, and
-    `auth` by tool the login that a document says it wants, and `errors` the values that bodies of
-    errors have; None where the side is no document. They are said where the side is read, and are
-    not kept.
+    `requests` by tool how a document says it is requested, and `errors` the values that bodies of
+    errors have; None where the side is no document. They are said where the side is read, and of
+    them a lock alone keeps `requests`.
     """
 
     kind: Kind
@@ -59,7 +60,7 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     hash: str
     tools: list[dict[str, Any]]
     unread: tuple[Intake, ...] = ()
-    auth: dict[str, str] | None = None
+    requests: dict[str, Request] | None = None
     errors: dict[str, tuple[str, ...]] | None = None
 
     def toolbox(self) -> Toolbox:
@@ -179,9 +180,9 @@ def _from_file(path: Path) -> Side:
     if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
         operations, intake = _from_openapi(document, path)
         side = side_of("openapi", path.name, [one.shown for one in operations], [intake])
-        auth = {one.shown["name"]: one.auth for one in operations}
+        requests = {one.shown["name"]: one.request for one in operations}
         errors = {one.shown["name"]: one.errors for one in operations}
-        return msgspec.structs.replace(side, auth=auth, errors=errors)
+        return msgspec.structs.replace(side, requests=requests, errors=errors)
     listed = document.get("tools") if isinstance(document, Mapping) else document
     listed = _of_gemini(document) or _of_gemini(listed) or listed
     if _is_lock(document):
