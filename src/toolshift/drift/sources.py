@@ -29,7 +29,7 @@ from toolshift.interop.request import Request
 from toolshift.interop.server import only_address
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
-from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
+from toolshift.shifts.release.inputs import Kind, Side, checked, read_side, side_of
 
 _LINES = (".jsonl", ".ndjson", *TABLES)
 
@@ -138,7 +138,7 @@ def _of_stream(path: Path) -> Side:
             f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
             "of them a call was made of. Record each server in its own trace"
         )
-    return side_of(kind, path.name, list(tools.values()), [reader.intake])
+    return checked(side_of(kind, path.name, list(tools.values()), [reader.intake]))
 
 
 # -- run folders -----------------------------------------------------------------------------------

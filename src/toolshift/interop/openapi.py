@@ -59,12 +59,14 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
         only = f", only {' and '.join(rest)}, which no agent calls" if rest else ""
         raise UsageError(f"the OpenAPI document has no `paths`{only}: it offers no tool")
     if str(document.get("swagger", "")).startswith("2."):
+        _check_parameters(document["paths"])
         document = as_openapi_3(document)
     if not str(document.get("openapi", "")).startswith("3."):
         raise UsageError("it is no OpenAPI document: `openapi` is not 3.x, nor `swagger` 2.0")
     whole = with_files(document, path)
     if not isinstance(whole["paths"], Mapping):
         raise UsageError("it is no OpenAPI 3 document: its `paths` lead to no object")
+    _check_parameters(whole["paths"])
     if str(document["openapi"]).startswith("3.0"):
         try:
             whole = _as_json_schema(whole, {})
@@ -86,6 +88,22 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
     return found
 
 
+def _check_parameters(paths: Mapping[str, Any]) -> None:
+    """Checks that parameters stand in lists: otherwise a tool would lose all of them."""
+    for path, item in paths.items():
+        for name, held in _with_parameters(item):
+            if not isinstance(held.get("parameters") or [], list):
+                place = f"{name.upper()} {path}".strip()
+                raise UsageError(f"{place}: its `parameters` are no list: write one item for each")
+
+
+def _with_parameters(item: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A path and its operations by their methods, where they are objects; "" for the path."""
+    methods = item if isinstance(item, Mapping) else {}
+    yield "", methods
+    yield from ((one, methods[one]) for one in METHODS if isinstance(methods.get(one), Mapping))
+
+
 def paths_read(document: Mapping[str, Any], path: Path | None = None) -> Intake:
     """Which paths of an OpenAPI document could be read."""
     intake = Intake("the OpenAPI document", "path")
@@ -94,7 +112,7 @@ def paths_read(document: Mapping[str, Any], path: Path | None = None) -> Intake:
         if str(address).startswith("x-"):  # an extension
             continue
         methods = _resolved(item, whole)
-        wrong = _why_unread(item, methods)
+        wrong = _why_unread(item, methods) or _lost_in(methods, whole)
         if wrong:
             intake = intake.missed(f"path {address}", wrong)
         elif any(method in methods for method in METHODS):
@@ -112,6 +130,22 @@ def _why_unread(item: Any, methods: Mapping[str, Any]) -> str:
         return f"its `$ref` {item['$ref']!r} leads to nothing in this document"
     wrong = [method for method in METHODS if not isinstance(methods.get(method, {}), Mapping)]
     return f"its operation `{wrong[0]}` is no object" if wrong else ""
+
+
+def _lost_in(methods: Mapping[str, Any], document: Any) -> str:
+    """The first parameter or body of a path that cannot be read; "" where there is none."""
+    for name, held in _with_parameters(methods):
+        place = f" of its operation `{name}`" if name else ""
+        listed = held.get("parameters")
+        for number, raw in enumerate(listed if isinstance(listed, list) else (), 1):
+            param = _resolved(raw, document)
+            missing = [key for key in ("name", "in") if not isinstance(param.get(key), str)]
+            if missing:
+                return f"parameter {number}{place} has no `{missing[0]}`"
+        body = held.get("requestBody")
+        if body is not None and not isinstance(_resolved(body, document).get("content"), Mapping):
+            return f"the body{place} has no `content`"
+    return ""
 
 
 def _as_json_schema(node: Any, known: dict[int, Any]) -> Any:

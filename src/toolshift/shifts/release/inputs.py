@@ -33,9 +33,10 @@ from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
 from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import Operation, paths_read, read_openapi
-from toolshift.interop.references import with_definitions
+from toolshift.interop.references import check_references, with_definitions
 from toolshift.interop.request import Request
 from toolshift.interop.schema import DATA, MANY
+from toolshift.interop.schema_faults import schema_faults
 from toolshift.interop.server import Server
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
 from toolshift.reading.pages import offers_more
@@ -99,8 +100,54 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
     return found
 
 
+def checked(side: Side) -> Side:
+    """Checks that the parameters of tools can be read.
+
+    Args:
+        side: as it was read.
+
+    Returns:
+        The side; its `unread` has the tools of which another part of a schema is none.
+
+    Raises:
+        UsageError: where the arguments of a tool are no schema, or a reference leads to nothing.
+    """
+    intake = Intake(side.origin, "tool")
+    for tool in side.tools:
+        for key in ("inputSchema", "outputSchema"):
+            if side.kind != "openapi":  # whose references are followed when it is read
+                _check_schema(tool, key, side.origin)
+        faults = [
+            f"{key} {place}: {why}"
+            for key in ("inputSchema", "outputSchema")
+            if tool.get(key) is not None
+            for place, why in schema_faults(tool[key])
+        ]
+        intake = intake.missed(f"tool {tool['name']}", faults[0]) if faults else intake.took()
+    return msgspec.structs.replace(side, unread=(*side.unread, *some_unread([intake])))
+
+
+def _check_schema(tool: Mapping[str, Any], key: str, origin: str) -> None:
+    """Checks what the parameters of a tool are read from, and all references."""
+    schema, place = tool.get(key), f"{origin}: {tool['name']}, {key}"
+    if key == "inputSchema" and schema is not None:
+        is_read = isinstance(schema, Mapping)
+        if is_read and not isinstance(schema.get("properties", {}), Mapping):
+            is_read, place = False, f"{place} #/properties"
+        if not is_read:
+            raise UsageError(f"{place}: it is no object, so the parameters cannot be read")
+    try:
+        check_references(schema)
+    except UsageError as wrong:
+        raise UsageError(f"{place}: {wrong}") from None
+
+
 def read_side(text: str, headers: Mapping[str, str] = {}) -> Side:
     """Reads a tool list; see the module. `headers` go to an http address."""
+    return checked(_read(text, headers))
+
+
+def _read(text: str, headers: Mapping[str, str]) -> Side:
     if text.startswith(PYTHON):
         return _from_python(text.removeprefix(PYTHON), Path.cwd())
     if text.startswith(GIT):
