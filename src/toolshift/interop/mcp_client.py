@@ -347,17 +347,8 @@ async def list_tools(
 ) -> list[dict[str, Any]]:
     """The tools of a server, as a client of these capabilities is offered them.
 
-    Args:
-        target: the server; one that is started here is ended, after SIGTERM too.
-        capabilities: of the client.
-        waits: whether the server may take as long as it likes, since a person logs in meanwhile.
-
-    Returns:
-        The tools, over all pages.
-
-    Raises:
-        UsageError: where it does not list them, or not within `TOOLSHIFT_LIST_SECONDS`.
-        KeyboardInterrupt: after SIGTERM.
+    A server that does not list them in time is a `UsageError`, and SIGTERM a `KeyboardInterrupt`;
+    one that was started is ended. With `waits` there is no limit, for a person logs in meanwhile.
     """
     with _listing_limit(target.name, waits), _ending_on_sigterm():
         async with target.open() as streams, anyio.create_task_group() as group:

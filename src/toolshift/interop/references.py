@@ -84,14 +84,7 @@ def with_definitions(schema: Any, path: Path | None) -> Any:
 
 
 def check_references(schema: Any) -> None:
-    """Checks that what a JSON Schema refers to within itself is there.
-
-    Args:
-        schema: one that leads to no file.
-
-    Raises:
-        UsageError: names the first reference that leads to nothing, and where it stands.
-    """
+    """Raises `UsageError` where a reference of a JSON Schema within itself leads to nothing."""
     if isinstance(schema, Mapping):
         _Reader(_File(schema, None), "$defs", in_place=True, checks=True).all(schema, "schema")
 

@@ -101,16 +101,9 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
 
 
 def checked(side: Side) -> Side:
-    """Checks that the parameters of tools can be read.
+    """The side, with tools of which a part of a schema is none among its `unread`.
 
-    Args:
-        side: as it was read.
-
-    Returns:
-        The side; its `unread` has the tools of which another part of a schema is none.
-
-    Raises:
-        UsageError: where the arguments of a tool are no schema, or a reference leads to nothing.
+    Where the arguments are no schema, or a reference leads to nothing, it raises `UsageError`.
     """
     intake = Intake(side.origin, "tool")
     for tool in side.tools:
