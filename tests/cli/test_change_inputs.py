@@ -345,7 +345,7 @@ def test_a_parameter_that_moves_is_said_by_the_same_name(
 ) -> None:
     one, other = reversed(places) if back else places
     first, second = (service("owner@path", f"branch@{place}") for place in (one, other))
-    assert between(toolshift, first, second) == []
+    assert between(toolshift, first, second) == [("place_changed", "branch", "said")]
 
 
 def test_a_name_in_two_places_is_two_parameters(toolshift: Run, shop: Path) -> None:

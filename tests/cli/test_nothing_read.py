@@ -248,6 +248,74 @@ def test_paths_that_cannot_be_read_are_said(toolshift: Run, folder: Path) -> Non
     assert b"unread" not in (folder / "x.json").read_bytes()
 
 
+def _of_mcp(schema: Any) -> Any:
+    return [{"name": "a", "inputSchema": schema}]
+
+
+def _of_openapi(operation: dict[str, Any], **more: Any) -> Any:
+    return {"openapi": "3.0.0", "paths": {"/x": {"get": {"operationId": "a", **operation}}}, **more}
+
+
+PARAMETERS = "GET /x: its `parameters` are no list"
+BODY = {"content": {"application/json": {"schema": {"type": "object", "properties": ["x"]}}}}
+LOST: dict[str, tuple[Any, str]] = {
+    "a text as schema": (_of_mcp("string"), "a, inputSchema: it is no object"),
+    "a list as properties": (
+        _of_mcp({"type": "object", "properties": ["x"]}),
+        "a, inputSchema #/properties: it is no object",
+    ),
+    "a reference to nothing": (
+        _of_mcp({"type": "object", "properties": {"x": {"$ref": "#/nope"}}}),
+        "a, inputSchema: the reference '#/nope' (#/properties/x) cannot be followed",
+    ),
+    "an object as parameters": (_of_openapi({"parameters": {"a": 1}}), PARAMETERS),
+    "an object as parameters of 2.0": (
+        {"swagger": "2.0", "paths": {"/x": {"get": {"parameters": {"a": 1}}}}},
+        PARAMETERS,
+    ),
+}
+PARTLY: dict[str, tuple[Any, str]] = {
+    "a list as properties of a value": (
+        _of_mcp({"type": "object", "properties": {"x": {"properties": ["y"]}}}),
+        "tool a: inputSchema #/properties/x/properties: it is no object",
+    ),
+    "a parameter without a name": (
+        _of_openapi({"parameters": [{"name": 5, "in": "query"}]}),
+        "path /x: parameter 1 of its operation `get` has no `name`",
+    ),
+    "a body without content": (
+        _of_openapi({"requestBody": "later"}),
+        "path /x: the body of its operation `get` has no `content`",
+    ),
+    "a list as properties of a body": (
+        _of_openapi({"requestBody": BODY}),
+        "tool a: inputSchema #/properties/body/properties: it is no object",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [*LOST, *PARTLY])
+def test_a_broken_schema_is_never_locked_in_silence(
+    toolshift: Run, tmp_path: Path, kind: str
+) -> None:
+    content, why = {**LOST, **PARTLY}[kind]
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    code, _, said = toolshift("lock", "odd.json", "--out", "a.lock")
+    assert (code, said.count("odd.json: ")) == (2 if kind in LOST else 0, 1)
+    assert why in said
+    assert (tmp_path / "a.lock").exists() == (kind in PARTLY)
+
+
+def test_a_schema_as_others_write_it_is_not_broken(toolshift: Run, tmp_path: Path) -> None:
+    node = {"$anchor": "node", "properties": {"next": {"$ref": "#"}, "on": True}}
+    lists = {"items": [{"$ref": "#node"}], "additionalProperties": False, "required": True}
+    inner = {"a": lists, "$ref": {"type": "string"}, "properties": {"enum": ["x"]}}
+    schema = {"type": "object", "properties": inner, "$defs": {"node": node}}
+    (tmp_path / "good.json").write_text(json.dumps([*_of_mcp(schema), {"name": "b"}]))
+    code, _, said = toolshift("lock", "good.json", "--out", "a.lock")
+    assert (code, said) == (0, "")
+
+
 def test_a_mark_of_byte_order_is_no_part_of_a_document(toolshift: Run, folder: Path) -> None:
     for name in ("good.json", "good.lock"):
         (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())

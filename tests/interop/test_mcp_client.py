@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from traceback import format_exception_only
 from typing import Any
+from uuid import uuid4
 
 import anyio
 import pytest
 from mcp.client import stdio
 
-from toolshift.interop.mcp_client import Mended
+from toolshift.core.errors import UsageError
+from toolshift.core.http_limits import LIST_SECONDS
+from toolshift.interop.mcp_client import (
+    Mended,
+    Target,
+    Upstream,
+    decline,
+    first_list,
+    ignore,
+    list_tools,
+)
 
 
 class One:
@@ -39,3 +57,63 @@ def test_other_faults_of_the_library_are_one_line(caplog: pytest.LogCaptureFixtu
         stdio.logger.exception("Reading from the MCP server's stdout failed mid-session")
     (record,) = caplog.records
     assert record.exc_info is None
+
+
+SLEEPS = f"import time; time.sleep(600)  # {uuid4()}"
+"""A server that never says anything, which can be found among all processes."""
+
+
+def _runs(text: str) -> bool:
+    words = ["ps", "-axww", "-o", "args="]
+    return text in subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(params=["command", "address", "sse"])
+def silent(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """A server that takes what it is sent and answers nothing."""
+    if request.param == "command":
+        yield Target(command=(sys.executable, "-c", SLEEPS))
+        return
+    with socket.create_server(("127.0.0.1", 0)) as listens:
+        url = f"http://127.0.0.1:{listens.getsockname()[1]}/mcp"
+        yield Target(url=url, sse=request.param == "sse")
+
+
+async def _asked(target: Target) -> None:
+    """Asks as those do who keep the connection."""
+    async with target.open() as streams, anyio.create_task_group() as group:
+        upstream = Upstream(streams, target.name)
+        await group.start(upstream.wire.run, decline, ignore)
+        await first_list(upstream)
+
+
+def _first(fault: BaseException) -> BaseException:
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
+
+
+@pytest.mark.parametrize("ask", [list_tools, _asked], ids=["list_tools", "first_list"])
+def test_a_silent_server_is_waited_for_no_longer_than_the_limit(
+    silent: Target, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if silent.sse and ask is _asked:
+        pytest.skip("the older transport has a limit of its own until it is open")
+    monkeypatch.setenv(LIST_SECONDS, "0.5")
+    with pytest.raises((UsageError, BaseExceptionGroup)) as raised:
+        anyio.run(ask, silent)
+    said = "".join(format_exception_only(_first(raised.value)))
+    assert f"{silent.name} did not list its tools within 0.5 seconds" in said
+    assert LIST_SECONDS in said
+    assert not _runs(SLEEPS)
+
+
+def test_a_started_server_is_ended_on_sigterm() -> None:
+    words = ["lock", shlex.join(["mcp:" + sys.executable, "-c", SLEEPS])]
+    with subprocess.Popen([sys.executable, "-m", "toolshift", *words]) as locking:
+        until = time.monotonic() + 60
+        while not _runs(f"{sys.executable} -c {SLEEPS}") and time.monotonic() < until:
+            time.sleep(0.2)
+        locking.terminate()
+        assert locking.wait(30) == 130
+    assert not _runs(f"{sys.executable} -c {SLEEPS}")

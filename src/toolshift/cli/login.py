@@ -119,7 +119,8 @@ def _look(server: Server, auth: ServerAuth) -> None:
     target = Target.of(server)
     plain = {name: text for name, text in target.headers.items() if name.lower() != "authorization"}
     try:
-        asyncio.run(list_tools(Target(url=target.url, headers=plain, sse=target.sse, auth=auth)))
+        given = Target(url=target.url, headers=plain, sse=target.sse, auth=auth)
+        asyncio.run(list_tools(given, waits=True))
     except BaseExceptionGroup as several:
         fault: BaseException = several
         while isinstance(fault, BaseExceptionGroup):

@@ -34,6 +34,7 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.drift.calls import BrokenCall
+from toolshift.drift.changes import OF_REQUESTS, ToolChange
 from toolshift.drift.cost import Cost, cost_in_words, costs_of, write_shifts
 from toolshift.drift.events import (
     INSTRUCTIONS,
@@ -54,6 +55,10 @@ from toolshift.runs.suite import Selection, select
 from toolshift.shifts.release.inputs import Side, side_of
 
 MAX_ROWS = 60
+_NO_REQUESTS = (
+    "was made by an older version and does not hold how tools are requested (server, path, method, "
+    "login), so that is not compared: lock the tools again"
+)
 FailOn = Literal["harmless", "maybe", "breaking", "calls"]
 
 
@@ -143,6 +148,8 @@ def verify(options: VerifyOptions) -> None:
     now = read_sources(sources, headers_of(options.headers))
     if isinstance(known, Lock):
         known = known.beside(now.tools, now.kind)
+        if known.kind == "openapi" and known.requests is None and now.requests:
+            say(f"Warning: {options.lock} {_NO_REQUESTS}", err=True)
     calls = calls_of(options.calls) if options.calls else None
     report = _compared(known, now, calls, options)
     unread = [*now.unread, *(calls.unread if calls else ())]
@@ -150,10 +157,11 @@ def verify(options: VerifyOptions) -> None:
     if options.sarif:
         _write_sarif(report, options, unread)
     costs = []
-    if isinstance(known, Lock) and options.agents and report.changes:
-        costs = _costs(known, now, report, options)
+    changes = [one for one in report.changes if one.kind not in OF_REQUESTS]
+    if isinstance(known, Lock) and options.agents and changes:
+        costs = _costs(known, now, changes, options)
     drifted = counts(report, options.fail_on)
-    sentences = [cost_in_words(cost, report.changes) for cost in costs]
+    sentences = [cost_in_words(cost, changes) for cost in costs]
     if options.as_json:
         print_json(Verdict(drifted, report.worst, report, costs, sentences, unread))
     else:
@@ -196,7 +204,9 @@ def _compared(
     """What drifted."""
     if isinstance(known, HashLock):
         return hash_report(known, now.tools, now.origin)
-    report = drift_report(known, now.tools, now.origin, calls.made if calls else None)
+    report = drift_report(
+        known, now.tools, now.origin, calls.made if calls else None, requests=now.requests
+    )
     if options.fail_on == "calls" and report.elsewhere == report.calls:
         raise UsageError(f"--fail-on calls: {_elsewhere(report)}")
     return report
@@ -252,7 +262,9 @@ def _write_sarif(report: DriftReport, options: VerifyOptions, unread: Sequence[I
 # -- the cost --------------------------------------------------------------------------------------
 
 
-def _costs(lock: Lock, now: Side, report: DriftReport, options: VerifyOptions) -> list[Cost]:
+def _costs(
+    lock: Lock, now: Side, changes: Sequence[ToolChange], options: VerifyOptions
+) -> list[Cost]:
     """Runs the agents clean and under exactly this drift."""
     before = side_of(lock.kind, lock.origin or "the lock", lock.documents)
     with TemporaryDirectory() as folder:
@@ -263,7 +275,7 @@ def _costs(lock: Lock, now: Side, report: DriftReport, options: VerifyOptions) -
         run_shown(RunSpec(chosen, agents, path, options.workers), options.out is not None)
         folder_of_run = RunFolder.read(path)
         names = [agent.name for agent in agents]
-        costs = costs_of(folder_of_run.plan, folder_of_run.records(), names, report.changes)
+        costs = costs_of(folder_of_run.plan, folder_of_run.records(), names, changes)
     say(f"Run folder: {path}", err=True)
     return costs
 
@@ -299,14 +311,21 @@ def _print(report: DriftReport) -> None:
     )
     if len(rows) > MAX_ROWS:
         say(f"... and {len(rows) - MAX_ROWS} more; --json has them all.")
+    if any(event.kind in OF_REQUESTS for event in report.events):
+        say(_SENDERS)
     _print_broken(report)
+
+
+_SENDERS = (
+    "Where requests changed, the program that sends them must follow; an agent calls as before."
+)
 
 
 def _calls(event: DriftEvent, report: DriftReport) -> str:
     """How many recorded calls of the tool break; a harmless change breaks none by itself."""
     if event.calls is None:
         return "-"
-    if event.severity == "harmless":
+    if event.severity == "harmless" or event.kind in OF_REQUESTS:
         return f"0 of {event.calls}"
     return f"{report.breaks.get(event.tool, 0)} of {event.calls}"
 

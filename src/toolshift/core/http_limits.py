@@ -2,12 +2,14 @@
 
 A timeout of silence alone never ends a reply that drips, and a small compressed body can unpack to
 one that fills the memory. Both limits hold for every reply that is read: of models, of agents, of
-servers of tools.
+servers of tools. How long a server of tools may take to say which it has stands here too, for it is
+no less a wait for a reply.
 
 | variable | what it limits | where it is not set |
 |---|---|---|
 | `TOOLSHIFT_REPLY_SECONDS` | a whole reply | 1800 |
 | `TOOLSHIFT_REPLY_MB` | its size, unpacked | 64 |
+| `TOOLSHIFT_LIST_SECONDS` | until a server of MCP has started and listed its tools | 60 |
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from toolshift.core.errors import UsageError
 from toolshift.core.http import httpx
 
 SECONDS, MEGABYTES = "TOOLSHIFT_REPLY_SECONDS", "TOOLSHIFT_REPLY_MB"
-_DEFAULTS = {SECONDS: 1800.0, MEGABYTES: 64.0}
+LIST_SECONDS = "TOOLSHIFT_LIST_SECONDS"
+_DEFAULTS = {SECONDS: 1800.0, MEGABYTES: 64.0, LIST_SECONDS: 60.0}
 
 
 class ReplyTooLong(httpx.ReadTimeout):

@@ -12,6 +12,8 @@ severity    what it says of calls that were right before
 breaking    some are refused now: a tool is gone or has another name, an argument is refused
 maybe       they are taken, and may mean or bring something else
 harmless    they are taken, and nothing says that they mean something else
+
+Of how an operation is requested it is said of the requests; see `drift.requests`.
 """
 
 from __future__ import annotations
@@ -88,11 +90,21 @@ KINDS: Mapping[str, str] = {
     "output_schema_changed": "another form of the results",
     "output_schema_removed": "the form of the results is declared no more",
     "title_changed": "another title",
-    "auth_changed": "a tool wants another login",
+    "method_changed": "its requests have another method",
+    "server_changed": "its requests go to another server",
+    "path_changed": "its requests go to another path",
+    "body_changed": "its requests have another form of body",
+    "place_changed": "its requests have a parameter in another place",
+    "auth_changed": "its requests need another login",
     "errors_changed": "errors have another form",
     "other_changed": "something else that a server says of a tool",
 }
 """Every kind of change, with its meaning."""
+OF_REQUESTS = frozenset(
+    ("method_changed", "server_changed", "path_changed", "body_changed", "place_changed",
+     "auth_changed")
+)  # fmt: skip
+"""Kinds of changes of how an operation is requested, which calls of an agent do not meet."""
 
 _TOLD = (
     "name", "description", "inputSchema", "annotations", "outputSchema", "title", "deprecated"
@@ -155,6 +167,7 @@ class ToolChange(msgspec.Struct, frozen=True):
             moved, place = f": {self.old} -> {self.new}{place}", ""
             which = self.before if self.after is None else self.after
             moved += f" = {_short(which)}" if self.where else ""
+        perhaps += "; the agent's calls are the same" if self.kind in OF_REQUESTS else ""
         return f"{name}{place}: {KINDS[self.kind]}{moved}{perhaps}"
 
 

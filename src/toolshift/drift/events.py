@@ -18,6 +18,7 @@ from toolshift.drift.lock import Drift, Lock, verify
 from toolshift.drift.other_locks import HashLock
 from toolshift.drift.poisoning import Sign, signs_in
 from toolshift.drift.schemas import SEVERITIES, Severity
+from toolshift.interop.request import Request
 from toolshift.shifts.release.mapping import Answers
 
 INSTRUCTIONS = "instructions"
@@ -106,10 +107,11 @@ def drift_report(
     source: str = "",
     calls: Sequence[RecordedCall] | None = None,
     answers: Answers | None = None,
+    requests: Mapping[str, Request] | None = None,
 ) -> DriftReport:
-    """Compares a list of tools with a lock."""
+    """Compares a list of tools, and how they are requested, with a lock; see `lock.verify`."""
     tools = lock.seen(tools) if lock.recorded else tools
-    drift = verify(lock, tools, calls or (), answers)
+    drift = verify(lock, tools, calls or (), answers, requests)
     events = (*_instructing(lock, tools, drift), *_events(drift, calls))
     recorded = None if calls is None else len(calls)
     breaks: Counter[str] = Counter()

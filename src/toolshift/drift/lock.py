@@ -7,8 +7,10 @@
     drift.worst, drift.changes, drift.counter_examples
 
 A hash is the SHA-256 of a tool's document in canonical form (`core.canonical`, RFC 8785), so it is
-the same whatever the order of keys and whoever computes it. The lock's own hash is of the names and
-hashes, whatever the order of the tools. A lock is JSON and no TOML, for a schema may hold null.
+the same whatever the order of keys and whoever computes it. Of an operation of an OpenAPI document
+it is of {"document": ..., "request": ...}, with how the operation is requested. The lock's own hash
+is of the names and hashes, whatever the order of the tools. A lock is JSON and no TOML, for a
+schema may hold null.
 """
 
 from __future__ import annotations
@@ -31,22 +33,35 @@ from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
 from toolshift.drift.changes import ToolChange, changes_between, worst_severity
 from toolshift.drift.other_locks import HashLock, read_foreign, recorded_parts
+from toolshift.drift.requests import request_changes
 from toolshift.drift.schemas import Severity
+from toolshift.interop.request import Request
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.inputs import Kind, Side
 from toolshift.shifts.release.mapping import Answers
 
-FORMAT = 1
+FORMAT, WITH_REQUESTS = 1, 2
+"""The formats of a lock; the second has how tools are requested."""
 _NOT_OF_OPENAI = frozenset(("title", "annotations", "outputSchema", "icons", "execution", "_meta"))
 """The parts of an MCP tool that OpenAI's format of a tool lacks."""
 _ONLY_OF_OPENAI = frozenset(("strict",))
 
 
-class LockedTool(msgspec.Struct, frozen=True):
-    """A tool as its server listed it, and the hash of that."""
+class LockedTool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool as its server listed it, and how it is requested, with the hash of both.
+
+    `request` is None where the source does not say it, or where an older version locked it.
+    """
 
     hash: str
     document: dict[str, Any]
+    request: Request | None = None
+
+    @classmethod
+    def of(cls, document: dict[str, Any], request: Request | None) -> LockedTool:
+        """The tool with its hash."""
+        whole = {"document": document, "request": msgspec.to_builtins(request)}
+        return cls(canonical_hash(whole if request else document), document, request)
 
 
 class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,6 +88,12 @@ class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
     def documents(self) -> list[dict[str, Any]]:
         """The tools as an MCP server lists them."""
         return [tool.document for tool in self.tools]
+
+    @property
+    def requests(self) -> dict[str, Request] | None:
+        """How tools are requested, by name; None where the lock does not hold it."""
+        found = {tool.document["name"]: tool.request for tool in self.tools if tool.request}
+        return found or None
 
     def seen(self, tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """What the lock would hold of tools: a part that it does not record is no drift.
@@ -138,13 +159,19 @@ def _keys(tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset[str]().union(*tools)
 
 
-def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind = "mcp") -> Lock:
+def lock_tools(
+    tools: Iterable[Mapping[str, Any]],
+    origin: str = "",
+    kind: Kind = "mcp",
+    requests: Mapping[str, Request] | None = None,
+) -> Lock:
     """Locks a list of tools.
 
     Args:
         tools: as an MCP server lists them.
         origin: how messages name what they were read from.
         kind: what they were read from.
+        requests: by tool how it is requested, where that is known.
 
     Returns:
         The lock.
@@ -154,8 +181,9 @@ def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind 
     """
     documents = [dict(tool) for tool in tools]
     from_mcp(documents)
-    locked = tuple(LockedTool(canonical_hash(document), document) for document in documents)
-    return Lock(FORMAT, kind, origin, _whole(locked), locked)
+    known = requests or {}
+    locked = tuple(LockedTool.of(one, known.get(one["name"])) for one in documents)
+    return Lock(WITH_REQUESTS if known else FORMAT, kind, origin, _whole(locked), locked)
 
 
 def lock_shown(tools: Iterable[Tool], origin: str = "") -> Lock:
@@ -184,7 +212,7 @@ def _documented(tool: Tool) -> dict[str, Any]:
 
 def lock_side(side: Side) -> Lock:
     """Locks the tools of a server, a document or a file that `read_side` has read."""
-    return lock_tools(side.tools, side.origin, side.kind)
+    return lock_tools(side.tools, side.origin, side.kind, side.requests)
 
 
 def _whole(tools: Sequence[LockedTool]) -> str:
@@ -261,17 +289,17 @@ def _checked(path: Path, raw: bytes) -> Lock:
         lock = msgspec.json.decode(raw, type=Lock)
     except (ValueError, RecursionError) as fault:
         raise UsageError(f"{path} is no lock ({fault})") from None
-    if lock.format != FORMAT:
+    if lock.format not in (FORMAT, WITH_REQUESTS):
         raise UsageError(
-            f"{path} is a lock of format {lock.format}, and this version reads format {FORMAT}: "
-            "lock the tools again"
+            f"{path} is a lock of format {lock.format}, and this version reads formats {FORMAT} "
+            f"and {WITH_REQUESTS}: lock the tools again"
         )
     try:
         sources = from_mcp(lock.documents).sources
     except UsageError as fault:
         raise UsageError(f"{path}: {fault}") from None
     for name, tool in zip(sources, lock.tools, strict=True):
-        if canonical_hash(tool.document) != tool.hash:
+        if LockedTool.of(tool.document, tool.request).hash != tool.hash:
             raise UsageError(
                 f"{path}: {name} has another hash than it was locked with, so the file was changed "
                 "by hand. Restore it, or lock the tools again"
@@ -289,17 +317,31 @@ def verify(
     tools: Sequence[Mapping[str, Any]],
     calls: Iterable[RecordedCall] = (),
     answers: Answers | None = None,
+    requests: Mapping[str, Request] | None = None,
 ) -> Drift:
-    """Compares a list of tools with a lock."""
+    """Compares a list of tools with a lock, and how they are requested where both sides know it."""
     recorded = list(calls)
     tools = lock.seen(tools) if lock.recorded else tools
     was = {tool.document["name"]: tool.document for tool in lock.tools}
     now = {str(tool.get("name")): tool for tool in tools}
     if len(now) == len(tools) and same(was, now):
-        return Drift((), {}, len(recorded))
+        return Drift(tuple(_of_requests(lock, requests or {}, ())), {}, len(recorded))
     changes = changes_between(lock.documents, tools, answers)
     examples = counter_examples(lock.documents, tools, recorded)
-    return Drift((*changes, *_proven(changes, examples, was, now)), examples, len(recorded))
+    proven = _proven(changes, examples, was, now)
+    sent = _of_requests(lock, requests or {}, changes)
+    return Drift((*changes, *proven, *sent), examples, len(recorded))
+
+
+def _of_requests(
+    lock: Lock, requests: Mapping[str, Request], changes: Iterable[ToolChange]
+) -> Iterator[ToolChange]:
+    """What changed in how the tools that are still there are requested."""
+    moved = {one.old: one.new for one in changes if one.kind == "tool_renamed"}
+    for old, was in (lock.requests or {}).items():
+        now = requests.get(moved.get(old, old))
+        if now is not None:
+            yield from request_changes(old, moved.get(old, old), was, now)
 
 
 def _proven(

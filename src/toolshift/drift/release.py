@@ -40,7 +40,7 @@ from toolshift.drift.carried_inputs import (
     valued,
     widened,
 )
-from toolshift.drift.changes import ToolChange
+from toolshift.drift.changes import OF_REQUESTS, ToolChange
 from toolshift.drift.events import DriftReport, drift_report
 from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.lock import lock_in, lock_side
@@ -65,6 +65,10 @@ from toolshift.worlds.registry import find_world
 RELEASE = "release"
 _LOGIN, _ERRORS = "auth_changed", "errors_changed"
 BESIDE_THE_CALLS = {
+    **dict.fromkeys(
+        OF_REQUESTS,
+        "the program that sends the requests must follow; an agent calls as before",
+    ),
     _LOGIN: "the login is that of the program which makes the calls, not of the agent",
     _ERRORS: "errors come as the tools of today say them",
 }
@@ -136,6 +140,12 @@ class Row(msgspec.Struct, frozen=True):
     untested: str = ""
     cure: str = ""
 
+    @property
+    def breaks_calls(self) -> bool:
+        """Whether it breaks calls of an agent, and not only the program that sends the requests."""
+        beside = self.change is not None and self.change.kind in BESIDE_THE_CALLS
+        return self.severity == "breaking" and not beside
+
 
 class Reading(msgspec.Struct, frozen=True):
     """A release, read.
@@ -176,13 +186,13 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def untested(self) -> list[Row]:
-        """The breaking changes that no agent has met."""
-        return [row for row in self.rows if row.untested and row.severity == "breaking"]
+        """The breaking changes that no agent has met; calls of an agent meet none of requests."""
+        return [row for row in self.rows if row.untested and row.breaks_calls]
 
     @property
     def untested_tasks(self) -> dict[str, str]:
         """The tasks that meet a breaking change and could not be run with it, and why."""
-        meet = {task for row in self.rows if row.severity == "breaking" for task in row.tasks}
+        meet = {task for row in self.rows if row.breaks_calls for task in row.tasks}
         return {task: why for task, why in self.left_out.items() if task in meet}
 
     @property
@@ -222,7 +232,8 @@ def read_tools(text: str) -> Side:
     if path.is_file() and not is_stream(path):
         lock = lock_in(path)
         if lock is not None:
-            return side_of(lock.kind, lock.origin or path.name, lock.documents)
+            side = side_of(lock.kind, lock.origin or path.name, lock.documents)
+            return msgspec.structs.replace(side, requests=lock.requests)
     return read_source(text)
 
 
@@ -239,7 +250,8 @@ def read_release(
     settled = settled_likely(before, after, given)
     taken = with_open(settled)
     release = Release(before, after, taken)
-    report = drift_report(lock_side(before), after.tools, after.origin, None, given)
+    tools, requests = after.tools, after.requests
+    report = drift_report(lock_side(before), tools, after.origin, None, given, requests)
     changes = [event.change for event in report.events if event.change is not None]
     asked = asked_of(release, changes, settled.questions, calls)
     judge = _Judge(release, asked)
@@ -249,7 +261,7 @@ def read_release(
         for event in report.events
         if event.severity == severity
     ]
-    rows += _beside_the_calls(release)
+    rows += _other_errors(release)
     rows.sort(key=lambda row: -SEVERITIES.index(row.severity))
     asks = tuple(
         {
@@ -273,24 +285,15 @@ def read_release(
     return Settling(reading, shift, report, asked.first, asked.draft, given)
 
 
-def _beside_the_calls(release: Release) -> Iterator[Row]:
-    """Another login than a document says it wants today, and errors in another form."""
-    old_side, new_side = release.old, release.new
+def _other_errors(release: Release) -> Iterator[Row]:
+    """Errors in another form than a document says today."""
+    olds, news = release.old.errors or {}, release.new.errors or {}
     for new, routes in release.routes.items():
         for old in dict.fromkeys(route.old for route in routes):
-            for kind, before, after in (
-                (_LOGIN, old_side.auth, new_side.auth),
-                (_ERRORS, old_side.errors, new_side.errors),
-            ):
-                was, now = (before or {}).get(old), (after or {}).get(new)
-                silent = was is None or now is None or (kind == _ERRORS and not (was and now))
-                if silent or was == now:
-                    continue
-                first, second = (
-                    [*one] if isinstance(one, tuple) else one or "none" for one in (was, now)
-                )
-                change = ToolChange(kind, old, new, "maybe", "", first, second)
-                yield Row("maybe", change.sentence, change, "said", BESIDE_THE_CALLS[kind])
+            was, now = olds.get(old), news.get(new)
+            if was and now and was != now:
+                change = ToolChange(_ERRORS, old, new, "maybe", "", [*was], [*now])
+                yield Row("maybe", change.sentence, change, "said", BESIDE_THE_CALLS[_ERRORS])
 
 
 class _Judge:
@@ -303,6 +306,8 @@ class _Judge:
         """Whether a change is carried, and why not."""
         if change is None:
             return "said", "read the text: it is shown to the agent as it is"
+        if change.kind in BESIDE_THE_CALLS:
+            return "said", BESIDE_THE_CALLS[change.kind]
         if change.kind.startswith("output_schema"):
             return self._of_results(change)
         question, too_many = self._question(change)

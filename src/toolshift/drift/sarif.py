@@ -8,7 +8,7 @@ from typing import Any
 
 from toolshift.core.intake import Intake, some_unread
 from toolshift.core.text import visible
-from toolshift.drift.changes import KINDS
+from toolshift.drift.changes import KINDS, OF_REQUESTS
 from toolshift.drift.events import HASH_CHANGED, INSTRUCTIONS, DriftEvent, DriftReport
 
 LEVELS = {"breaking": "error", "maybe": "warning", "harmless": "note"}
@@ -16,6 +16,8 @@ _OTHER_KINDS = {
     INSTRUCTIONS: "a text instructs the model",
     HASH_CHANGED: "something changed in a part of which only the hash is known",
 }
+_WITHOUT_CALL = OF_REQUESTS | {INSTRUCTIONS}
+"""Kinds of events that break no call of an agent."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -53,7 +55,8 @@ def _result(
     event: DriftEvent, report: DriftReport, path: str, lines: Mapping[str, int]
 ) -> dict[str, Any]:
     example = report.broken.get(event.tool)
-    broken = event.severity == "breaking" and event.kind != INSTRUCTIONS and example is not None
+    breaks = event.severity == "breaking" and event.kind not in _WITHOUT_CALL
+    broken = breaks and example is not None
     more = (
         f" A call that breaks: {example.call.arguments} ({example.why})."
         if broken and example

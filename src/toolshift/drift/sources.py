@@ -25,10 +25,11 @@ from toolshift.data.trace_files import is_trace, lines_of, part_of
 from toolshift.drift.calls import RecordedCall, as_calls
 from toolshift.drift.stream import Called, Event, Reader, Shown, understood
 from toolshift.interop.client_files import server_of
+from toolshift.interop.request import Request
 from toolshift.interop.server import only_address
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
-from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
+from toolshift.shifts.release.inputs import Kind, Side, checked, read_side, side_of
 
 _LINES = (".jsonl", ".ndjson", *TABLES)
 
@@ -60,10 +61,12 @@ def read_sources(texts: Iterable[str], headers: Mapping[str, str] = {}) -> Side:
     if len(sides) == 1:
         return sides[0]
     tools: dict[str, tuple[dict[str, Any], str]] = {}
+    requests: dict[str, Request] = {}
     for side in sides:
         for tool in side.tools:
             known, where = tools.setdefault(tool["name"], (tool, side.origin))
-            if known != tool:
+            sent = (side.requests or {}).get(tool["name"])
+            if known != tool or (sent and requests.setdefault(tool["name"], sent) != sent):
                 raise UsageError(
                     f"{where} and {side.origin} have different tools named {tool['name']}: lock "
                     "each source in a file of its own"
@@ -72,7 +75,8 @@ def read_sources(texts: Iterable[str], headers: Mapping[str, str] = {}) -> Side:
     kind = kinds.pop() if len(kinds) == 1 else "mcp"
     origin = ", ".join(side.origin for side in sides)
     unread = [intake for side in sides for intake in side.unread]
-    return side_of(kind, origin, [t for t, _ in tools.values()], unread)
+    whole = side_of(kind, origin, [t for t, _ in tools.values()], unread)
+    return msgspec.structs.replace(whole, requests=requests or None)
 
 
 # -- traces and conversations ----------------------------------------------------------------------
@@ -134,7 +138,7 @@ def _of_stream(path: Path) -> Side:
             f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
             "of them a call was made of. Record each server in its own trace"
         )
-    return side_of(kind, path.name, list(tools.values()), [reader.intake])
+    return checked(side_of(kind, path.name, list(tools.values()), [reader.intake]))
 
 
 # -- run folders -----------------------------------------------------------------------------------

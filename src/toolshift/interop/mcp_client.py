@@ -5,14 +5,18 @@ Messages stay JSON objects from end to end; what this library does not know pass
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
 import shutil
+import signal
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -40,6 +44,7 @@ from mcp.types.jsonrpc import JSONRPCError, JSONRPCResponse
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolshift.core.errors import UsageError
+from toolshift.core.http_limits import LIST_SECONDS, limit
 from toolshift.core.text import is_count, visible
 from toolshift.interop.limited_http import limited_client
 from toolshift.interop.mcp_auth import HIDDEN, ServerAuth, auth_of
@@ -338,18 +343,66 @@ def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
 
 
 async def list_tools(
-    target: Target, capabilities: Mapping[str, Any] | None = None
+    target: Target, capabilities: Mapping[str, Any] | None = None, waits: bool = False
 ) -> list[dict[str, Any]]:
-    """The tools of a server, as a client of these capabilities is offered them."""
-    async with target.open() as streams, anyio.create_task_group() as group:
-        upstream = Upstream(streams, target.name)
-        await group.start(upstream.wire.run, decline, ignore)
-        try:
-            tools, _ = await upstream.tools(await greet(upstream, capabilities))
-        except MCPError as fault:
-            raise UsageError(f"{target.name} did not list its tools: {fault.message}") from None
-        group.cancel_scope.cancel()
+    """The tools of a server, as a client of these capabilities is offered them.
+
+    A server that does not list them in time is a `UsageError`, and SIGTERM a `KeyboardInterrupt`;
+    one that was started is ended. With `waits` there is no limit, for a person logs in meanwhile.
+    """
+    with _listing_limit(target.name, waits), _ending_on_sigterm():
+        async with target.open() as streams, anyio.create_task_group() as group:
+            upstream = Upstream(streams, target.name)
+            await group.start(upstream.wire.run, decline, ignore)
+            try:
+                tools, _ = await upstream.tools(await greet(upstream, capabilities))
+            except MCPError as fault:
+                raise UsageError(f"{target.name} did not list its tools: {fault.message}") from None
+            group.cancel_scope.cancel()
     return tools
+
+
+async def first_list(upstream: Upstream) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Greets a server and asks for its tools, within the time for that; `_meta` and the tools."""
+    with _listing_limit(upstream.name):
+        meta = await greet(upstream)
+        tools, _ = await upstream.tools(meta)
+    return meta, tools
+
+
+@contextmanager
+def _listing_limit(name: str, waits: bool = False) -> Iterator[None]:
+    """Ends what takes longer than a server may take to list its tools."""
+    seconds = inf if waits else limit(LIST_SECONDS)
+    with anyio.move_on_after(seconds) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise UsageError(
+            f"{name} did not list its tools within {seconds:g} seconds. See whether it starts and "
+            f"answers by itself; where it is only slow, set {LIST_SECONDS} to more seconds"
+        )
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Ends what is inside on SIGTERM as Ctrl-C does, so that a started server is ended first."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    loop, scope = asyncio.get_running_loop(), anyio.CancelScope()
+
+    def end(*_: object) -> None:
+        loop.call_soon_threadsafe(scope.cancel)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        with scope:
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if scope.cancel_called:
+        raise KeyboardInterrupt
 
 
 async def greet(

@@ -13,6 +13,7 @@ from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.normal import modern
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
+from toolshift.interop.request import Request, media_of, place_in_words, servers_of
 from toolshift.interop.schema import (
     flattened,
     inlined,
@@ -28,6 +29,7 @@ from toolshift.interop.swagger import as_openapi_3
 METHODS = ("get", "put", "post", "delete", "patch")
 BODY, FORM, PARTS = "body", "form", "parts"
 _FORMS = {"application/x-www-form-urlencoded": FORM, "multipart/form-data": PARTS}
+_BESIDE_A_BODY = ("path", "query", "header")
 _DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 
 
@@ -36,16 +38,16 @@ class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
     or "parts" where it is sent as multipart), and its name there. `styles` says how it is written,
-    `auth` which login it wants, in words; "" for none. `errors` has the values that bodies of
-    errors have, by their paths; () where none is declared.
+    `request` what of a request a lock keeps. `errors` has the values that bodies of errors have, by
+    their paths; () where none is declared.
     """
 
     method: str
     path: str
     places: Mapping[str, tuple[str, str]]
     shown: dict[str, Any]
+    request: Request
     styles: Mapping[str, Style] = field(default_factory=dict)
-    auth: str = ""
     errors: tuple[str, ...] = ()
 
 
@@ -57,12 +59,14 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
         only = f", only {' and '.join(rest)}, which no agent calls" if rest else ""
         raise UsageError(f"the OpenAPI document has no `paths`{only}: it offers no tool")
     if str(document.get("swagger", "")).startswith("2."):
+        _check_parameters(document["paths"])
         document = as_openapi_3(document)
     if not str(document.get("openapi", "")).startswith("3."):
         raise UsageError("it is no OpenAPI document: `openapi` is not 3.x, nor `swagger` 2.0")
     whole = with_files(document, path)
     if not isinstance(whole["paths"], Mapping):
         raise UsageError("it is no OpenAPI 3 document: its `paths` lead to no object")
+    _check_parameters(whole["paths"])
     if str(document["openapi"]).startswith("3.0"):
         try:
             whole = _as_json_schema(whole, {})
@@ -84,6 +88,22 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
     return found
 
 
+def _check_parameters(paths: Mapping[str, Any]) -> None:
+    """Checks that parameters stand in lists: otherwise a tool would lose all of them."""
+    for path, item in paths.items():
+        for name, held in _with_parameters(item):
+            if not isinstance(held.get("parameters") or [], list):
+                place = f"{name.upper()} {path}".strip()
+                raise UsageError(f"{place}: its `parameters` are no list: write one item for each")
+
+
+def _with_parameters(item: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A path and its operations by their methods, where they are objects; "" for the path."""
+    methods = item if isinstance(item, Mapping) else {}
+    yield "", methods
+    yield from ((one, methods[one]) for one in METHODS if isinstance(methods.get(one), Mapping))
+
+
 def paths_read(document: Mapping[str, Any], path: Path | None = None) -> Intake:
     """Which paths of an OpenAPI document could be read."""
     intake = Intake("the OpenAPI document", "path")
@@ -92,7 +112,7 @@ def paths_read(document: Mapping[str, Any], path: Path | None = None) -> Intake:
         if str(address).startswith("x-"):  # an extension
             continue
         methods = _resolved(item, whole)
-        wrong = _why_unread(item, methods)
+        wrong = _why_unread(item, methods) or _lost_in(methods, whole)
         if wrong:
             intake = intake.missed(f"path {address}", wrong)
         elif any(method in methods for method in METHODS):
@@ -110,6 +130,22 @@ def _why_unread(item: Any, methods: Mapping[str, Any]) -> str:
         return f"its `$ref` {item['$ref']!r} leads to nothing in this document"
     wrong = [method for method in METHODS if not isinstance(methods.get(method, {}), Mapping)]
     return f"its operation `{wrong[0]}` is no object" if wrong else ""
+
+
+def _lost_in(methods: Mapping[str, Any], document: Any) -> str:
+    """The first parameter or body of a path that cannot be read; "" where there is none."""
+    for name, held in _with_parameters(methods):
+        place = f" of its operation `{name}`" if name else ""
+        listed = held.get("parameters")
+        for number, raw in enumerate(listed if isinstance(listed, list) else (), 1):
+            param = _resolved(raw, document)
+            missing = [key for key in ("name", "in") if not isinstance(param.get(key), str)]
+            if missing:
+                return f"parameter {number}{place} has no `{missing[0]}`"
+        body = held.get("requestBody")
+        if body is not None and not isinstance(_resolved(body, document).get("content"), Mapping):
+            return f"the body{place} has no `content`"
+    return ""
 
 
 def _as_json_schema(node: Any, known: dict[int, Any]) -> Any:
@@ -208,11 +244,19 @@ def _operation(
     shown |= {"outputSchema": outputs} if outputs else {}
     shown |= {"deprecated": True} if said.get("deprecated") is True else {}
     errors = _errors(said.get("responses"), document)
-    return Operation(method, path, places, shown, styles, _login_of(said, document), errors)
+    sent = {
+        own: place_in_words(place if place in _BESIDE_A_BODY else BODY, styles.get(own), inner)
+        for own, inner in properties.items()
+        for place, _ in (places[own],)
+    }
+    servers = servers_of(said, item, document)
+    login = _login_of(said, document)
+    request = Request(method, path, servers, media_of(body), sent, login)
+    return Operation(method, path, places, shown, request, styles, errors)
 
 
-def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """Which login an operation wants, whatever its document calls it."""
+def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ways to log in that an operation takes, whatever its document calls them."""
     wanted = said.get("security", document.get("security"))
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, Mapping) else None
@@ -224,7 +268,7 @@ def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> str:
             for name, scopes in (way.items() if isinstance(way, Mapping) else ())
         ]
         ways.append(" and ".join(sorted(parts)) or "none")
-    return " or ".join(sorted(ways)) if set(ways) != {"none"} else ""
+    return tuple(sorted({*ways})) if set(ways) != {"none"} else ()
 
 
 def _scheme(scheme: Mapping[str, Any], scopes: Any) -> str:
@@ -355,7 +399,7 @@ def _parameters(
     raws = [raw for each in listed if isinstance(each, list) for raw in each]
     params = [_resolved(raw, document) for raw in raws]
     named = [each for each in params if isinstance(each.get("name"), str)]
-    places = [each for each in named if each.get("in") in ("path", "query", "header")]
+    places = [each for each in named if each.get("in") in _BESIDE_A_BODY]
     return list({(each["in"], each["name"]): each for each in places}.values())
 
 

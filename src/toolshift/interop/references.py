@@ -83,6 +83,12 @@ def with_definitions(schema: Any, path: Path | None) -> Any:
     return {**written, "$defs": {**(own if isinstance(own, Mapping) else {}), **reader.targets}}
 
 
+def check_references(schema: Any) -> None:
+    """Raises `UsageError` where a reference of a JSON Schema within itself leads to nothing."""
+    if isinstance(schema, Mapping):
+        _Reader(_File(schema, None), "$defs", in_place=True, checks=True).all(schema, "schema")
+
+
 # -- files -----------------------------------------------------------------------------------------
 
 
@@ -222,6 +228,7 @@ class _Reader:
         main: the document.
         under: the key of the document under which the targets will stand.
         in_place: references from the document into itself stay as they are.
+        checks: they are followed all the same, to see whether they lead to anything.
         targets: what references lead to, by the names that it is given.
         touched: whether any reference had to be written otherwise.
     """
@@ -229,6 +236,7 @@ class _Reader:
     main: _File
     under: str
     in_place: bool
+    checks: bool = False
     targets: dict[str, Any] = field(default_factory=dict)
     touched: bool = False
 
@@ -337,6 +345,8 @@ class _Reader:
         """How a reference is written in the new document; its target is put down to be written."""
         local = at is self.main and reference.startswith("#")
         if (local and self.in_place) or reference.startswith(_KNOWN):
+            if local and self.checks:
+                self._found(reference, at, spot)
             return reference
         file, node = self._found(reference, at, spot)
         if not isinstance(node, Mapping) and not (kind == "schema" and isinstance(node, bool)):

@@ -13,7 +13,7 @@ from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import Tool
-from toolshift.interop.mcp_client import Target, Upstream, decline, greet, ignore
+from toolshift.interop.mcp_client import Target, Upstream, decline, first_list, ignore
 from toolshift.interop.schema import sample
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.live import Live
@@ -57,8 +57,7 @@ async def try_call(
         upstream = Upstream(streams, target.name)
         await group.start(upstream.wire.run, decline, ignore)
         try:
-            meta = await greet(upstream)
-            listed, _ = await upstream.tools(meta)
+            meta, listed = await first_list(upstream)
         except MCPError as fault:
             raise UsageError(f"{target.name} did not list its tools: {fault.message}") from None
         look(listed)

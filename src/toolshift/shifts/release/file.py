@@ -52,7 +52,7 @@ class ShiftFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def encode(self) -> bytes:
         """The file's content."""
         old, new = (
-            msgspec.structs.replace(side, unread=(), auth=None, errors=None)
+            msgspec.structs.replace(side, unread=(), requests=None, errors=None)
             for side in (self.old, self.new)
         )
         kept = msgspec.structs.replace(self, old=old, new=new)

@@ -33,8 +33,10 @@ from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
 from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import Operation, paths_read, read_openapi
-from toolshift.interop.references import with_definitions
+from toolshift.interop.references import check_references, with_definitions
+from toolshift.interop.request import Request
 from toolshift.interop.schema import DATA, MANY
+from toolshift.interop.schema_faults import schema_faults
 from toolshift.interop.server import Server
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
 from toolshift.reading.pages import offers_more
@@ -49,9 +51,9 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool list and what it was read from; `hash` is of the tools alone.
 
     `unread` has the inputs of which a part was not understood, so that tools may be missing, and
-    `auth` by tool the login that a document says it wants, and `errors` the values that bodies of
-    errors have; None where the side is no document. They are said where the side is read, and are
-    not kept.
+    `requests` by tool how a document says it is requested, and `errors` the values that bodies of
+    errors have; None where the side is no document. They are said where the side is read, and of
+    them a lock alone keeps `requests`.
     """
 
     kind: Kind
@@ -59,7 +61,7 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     hash: str
     tools: list[dict[str, Any]]
     unread: tuple[Intake, ...] = ()
-    auth: dict[str, str] | None = None
+    requests: dict[str, Request] | None = None
     errors: dict[str, tuple[str, ...]] | None = None
 
     def toolbox(self) -> Toolbox:
@@ -98,8 +100,47 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
     return found
 
 
+def checked(side: Side) -> Side:
+    """The side, with tools of which a part of a schema is none among its `unread`.
+
+    Where the arguments are no schema, or a reference leads to nothing, it raises `UsageError`.
+    """
+    intake = Intake(side.origin, "tool")
+    for tool in side.tools:
+        for key in ("inputSchema", "outputSchema"):
+            if side.kind != "openapi":  # whose references are followed when it is read
+                _check_schema(tool, key, side.origin)
+        faults = [
+            f"{key} {place}: {why}"
+            for key in ("inputSchema", "outputSchema")
+            if tool.get(key) is not None
+            for place, why in schema_faults(tool[key])
+        ]
+        intake = intake.missed(f"tool {tool['name']}", faults[0]) if faults else intake.took()
+    return msgspec.structs.replace(side, unread=(*side.unread, *some_unread([intake])))
+
+
+def _check_schema(tool: Mapping[str, Any], key: str, origin: str) -> None:
+    """Checks what the parameters of a tool are read from, and all references."""
+    schema, place = tool.get(key), f"{origin}: {tool['name']}, {key}"
+    if key == "inputSchema" and schema is not None:
+        is_read = isinstance(schema, Mapping)
+        if is_read and not isinstance(schema.get("properties", {}), Mapping):
+            is_read, place = False, f"{place} #/properties"
+        if not is_read:
+            raise UsageError(f"{place}: it is no object, so the parameters cannot be read")
+    try:
+        check_references(schema)
+    except UsageError as wrong:
+        raise UsageError(f"{place}: {wrong}") from None
+
+
 def read_side(text: str, headers: Mapping[str, str] = {}) -> Side:
     """Reads a tool list; see the module. `headers` go to an http address."""
+    return checked(_read(text, headers))
+
+
+def _read(text: str, headers: Mapping[str, str]) -> Side:
     if text.startswith(PYTHON):
         return _from_python(text.removeprefix(PYTHON), Path.cwd())
     if text.startswith(GIT):
@@ -179,9 +220,9 @@ def _from_file(path: Path) -> Side:
     if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
         operations, intake = _from_openapi(document, path)
         side = side_of("openapi", path.name, [one.shown for one in operations], [intake])
-        auth = {one.shown["name"]: one.auth for one in operations}
+        requests = {one.shown["name"]: one.request for one in operations}
         errors = {one.shown["name"]: one.errors for one in operations}
-        return msgspec.structs.replace(side, auth=auth, errors=errors)
+        return msgspec.structs.replace(side, requests=requests, errors=errors)
     listed = document.get("tools") if isinstance(document, Mapping) else document
     listed = _of_gemini(document) or _of_gemini(listed) or listed
     if _is_lock(document):

@@ -29,7 +29,7 @@ from toolshift.core.errors import ConnectionDropped, UsageError, described
 from toolshift.core.tool import Result, error
 from toolshift.episode.contract import finished
 from toolshift.interop.client_files import server_of
-from toolshift.interop.mcp_client import Target, Upstream, greet
+from toolshift.interop.mcp_client import Target, Upstream, first_list
 from toolshift.interop.mcp_results import as_result
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.file import EPISODE_DIR, SHOWN_DIR, WorldFile, swapped
@@ -246,9 +246,7 @@ def _connect(target: Any) -> Any:
         async with target.open() as streams, anyio.create_task_group() as group:
             upstream = Upstream(streams, target.name)
             await group.start(upstream.wire.run, decline, ignore)
-            with anyio.fail_after(60):
-                meta = await greet(upstream)
-                listed, _ = await upstream.tools(meta)
+            meta, listed = await first_list(upstream)
             yield upstream, meta, listed
             group.cancel_scope.cancel()
 

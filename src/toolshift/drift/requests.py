@@ -1,0 +1,108 @@
+"""What changed in how an operation is requested: another server, path, method, body or login.
+
+An agent is shown the tool alone, so its calls are the same. The program that sends the requests is
+what breaks.
+
+severity    what it says of requests that were right before
+breaking    some are refused now, or go to another server than the document names
+maybe       they are taken, and may go to another server or need no login any more
+harmless    they are taken; there is another way beside theirs
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from toolshift.drift.changes import ToolChange
+from toolshift.drift.schemas import Severity
+from toolshift.interop.request import OPTIONAL, Request
+
+_NO_LOGIN = "none"
+
+
+def request_changes(old: str, new: str, was: Request, now: Request) -> Iterator[ToolChange]:
+    """The changes of the requests of a tool, by its name as it was and as it is."""
+    for kind, severity, where, before, after in _differences(was, now):
+        yield ToolChange(kind, old, new, severity, where, before, after)
+
+
+_Difference = tuple[str, Severity, str, Any, Any]
+
+
+def _differences(was: Request, now: Request) -> Iterator[_Difference]:
+    """Each difference: kind, severity, parameter, and both sides as they are shown."""
+    if was.method != now.method:
+        yield "method_changed", "breaking", "", was.method.upper(), now.method.upper()
+    origins = _origins(was), _origins(now)
+    if origins[0] != origins[1]:
+        hard: Severity = _of_servers(*origins) if all(origins) else "maybe"
+        yield "server_changed", hard, "", _shown(origins[0]), _shown(origins[1])
+    paths, shown = _paths(was, now)
+    if paths[0] != paths[1]:
+        yield "path_changed", _still_taken(*paths), "", _shown(shown[0]), _shown(shown[1])
+    has_members = "body" in {*was.places.values(), *now.places.values()}
+    if was.body != now.body and not (has_members and not (was.body and now.body)):
+        # Of a body that comes or goes with its members these say so.
+        yield "body_changed", _of_bodies(was.body, now.body), "", _shown(was.body), _shown(now.body)
+    for name, place in was.places.items():
+        if now.places.get(name, place) != place:
+            yield "place_changed", "breaking", name, place, now.places[name]
+    ways, others = (one.login or (_NO_LOGIN,) for one in (was, now))
+    if ways != others:
+        hard = "maybe" if _NO_LOGIN in others else _still_taken(ways, others)
+        yield "auth_changed", hard, "", " or ".join(ways), " or ".join(others)
+
+
+def _still_taken(was: Sequence[str], now: Sequence[str]) -> Severity:
+    """How hard it is that other ways are taken."""
+    return "harmless" if {*was} <= {*now} else "breaking"
+
+
+def _of_servers(was: Sequence[str], now: Sequence[str]) -> Severity:
+    """The same of servers, of which the first is the usual one."""
+    return _still_taken(was, now) if was[0] == now[0] or was[0] not in now else "maybe"
+
+
+def _of_bodies(was: Sequence[str], now: Sequence[str]) -> Severity:
+    """The same of bodies: where there was none, one that may be left out is harmless."""
+    if not was:
+        return "harmless" if OPTIONAL in now else "breaking"
+    return _still_taken(was, now) if now else "maybe"
+
+
+def _shown(values: Sequence[str]) -> list[str] | None:
+    return [*values] or None
+
+
+def _origins(request: Request) -> tuple[str, ...]:
+    """The servers without their paths."""
+    parts = map(urlsplit, request.servers)
+    found = (f"{one.scheme}://{one.netloc}" for one in parts if one.netloc)
+    return tuple(dict.fromkeys(found))
+
+
+def _paths(was: Request, now: Request) -> tuple[_Sides, _Sides]:
+    """The whole paths of both, to compare and to show.
+
+    Another name of what is filled in is no other path. What stands before the path at a server is
+    left out where one side names no server.
+    """
+    bases = [[urlsplit(one).path for one in request.servers] for request in (was, now)]
+    bases = bases if all(bases) else [[""], [""]]
+    names = [set(_FILLED.findall(one.path)) for one in (was, now)]
+
+    def unnamed(path: str) -> str:
+        return _FILLED.sub(lambda one: one[0] if one[1] in names[0] & names[1] else "{}", path)
+
+    before, after = (
+        tuple(dict.fromkeys(f"{base}{request.path}" for base in own))
+        for request, own in zip((was, now), bases, strict=True)
+    )
+    return (tuple(map(unnamed, before)), tuple(map(unnamed, after))), (before, after)
+
+
+_FILLED = re.compile(r"\{([^{}]*)\}")
+_Sides = tuple[tuple[str, ...], tuple[str, ...]]
