@@ -237,3 +237,36 @@ def test_an_added_tool_that_takes_nothing_is_written_as_the_others(
     added = from_openai(listed).speak(Tool("badge", "A badge", (), ()))["function"]
     assert added.get("parameters") == shown
     assert ("parameters" in added) == (shown is not None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"type": "boolean"}, "string"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, "string"),
+        ({"type": ["number", "null"]}, "number"),
+        ({"anyOf": [{"$ref": "#/$defs/Lines"}, {"type": "null"}]}, "string"),
+        ({"type": "array", "items": {"type": "object", "properties": {"a": {}}}}, "string"),
+    ],
+)
+def test_optional_values_and_lists_of_a_result_are_declared(
+    schema: dict[str, Any], kind: str
+) -> None:
+    outputs = {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "value": schema},
+        "$defs": {"Lines": {"type": "array", "items": {"type": "string"}}},
+    }
+    (tool,) = from_mcp([mcp({}, outputSchema=outputs)]).tools
+    assert [(field.path, field.type) for field in tool.returns] == [
+        (("id",), "integer"),
+        (("value",), kind),
+    ]
+
+
+def test_the_values_of_an_optional_record_are_declared() -> None:
+    inner = {"type": "object", "properties": {"amount": {"type": "number"}}}
+    gross = {"anyOf": [{"type": "null"}, inner]}
+    outputs = {"type": "object", "properties": {"gross": gross, "id": {"type": "string"}}}
+    (tool,) = from_mcp([mcp({}, outputSchema=outputs)]).tools
+    assert [field.path for field in tool.returns] == [("gross", "amount"), ("id",)]

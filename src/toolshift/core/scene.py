@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
@@ -109,7 +109,13 @@ class Scene:
 
     `rehearse` gives the steps of a sound agent through a scene. It is given, so that a scene knows
     no agent.
+
+    Attributes:
+        own_tools: the tools are somebody else's, so nobody has checked what a shift makes of their
+            results: each shifted scene is proved when it is made.
     """
+
+    own_tools: ClassVar[bool] = False
 
     task: Task
     world: World
@@ -164,6 +170,17 @@ class Scene:
             A clause; "" where it may be truthful.
         """
         return ""
+
+    def known_results(self, tool: str) -> Iterable[Any]:
+        """What a true tool is known to return, in other tasks as well.
+
+        Args:
+            tool: its name.
+
+        Returns:
+            The data of results; none where tasks are drawn.
+        """
+        return ()
 
     @cached_property
     def _lists(self) -> ToolLists:

@@ -29,6 +29,10 @@ class NotApplicable(Exception):
     """A shift cannot be applied truthfully to this scene; the message says why."""
 
 
+class Unproved(NotApplicable):
+    """A shift makes a scene that the oracle cannot solve: a fault of the shift, not of the task."""
+
+
 @lru_cache(maxsize=4096)
 def split_version(name: str) -> tuple[str, int]:
     """A name and the version that it asks for, 0 for none: `redirect@1`.

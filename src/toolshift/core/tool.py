@@ -74,7 +74,8 @@ class Field:
     Attributes:
         path: keys from the record to the value: ("price",), or ("data", "price") one level deeper.
         fact: that the value is.
-        type: of the value: "string", "number" or "integer".
+        type: of the value: "number", "integer", or "string" for what is read as it stands: a text,
+            a boolean, a list.
         scale: a shown number is the true one times this (a drift of units changes it).
         unit: eur, km, min, kg, mg or "": it ends the key of the value, as in `price_eur`.
         minutes: a shown time of day (HH:MM) is the true one plus so many minutes (a time zone).

@@ -556,16 +556,35 @@ def _inner(schema: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def leaves_of(schema: object, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The values that an inlined schema of records declares: paths and JSON types."""
+    """The values that an inlined schema of records declares: paths and JSON types.
+
+    A value that may be null as well has the type that it has otherwise.
+    """
     known = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(known, Mapping) or len(above) > 8:
         return
-    for key, inner in known.items():
-        kind = inner.get("type") if isinstance(inner, Mapping) else None
+    for key, declared in known.items():
+        inner = _beside_null(declared)
+        kind = inner.get("type")
         if kind == "object" and inner.get("properties"):
             yield from leaves_of(inner, (*above, key))
         else:
             yield (*above, key), kind if isinstance(kind, str) else ""
+
+
+def _beside_null(schema: object) -> Mapping[str, Any]:
+    """The schema of a value without the alternative that it is null."""
+    said = _mapped(schema)
+    kinds = said.get("type")
+    if isinstance(kinds, list):
+        others = [kind for kind in kinds if kind != "null"]
+        return {**said, "type": others[0]} if len(others) == 1 else said
+    for key in ("anyOf", "oneOf"):
+        offers = said.get(key)
+        if isinstance(offers, list):
+            found = [one for one in map(_mapped, offers) if one.get("type") != "null"]
+            return _beside_null(found[0]) if len(found) == 1 else said
+    return said
 
 
 def _least(schema: Mapping[str, Any]) -> float | int:

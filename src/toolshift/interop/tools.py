@@ -34,7 +34,8 @@ from toolshift.interop.schema import JSONSchema, inlined, leaves_of, properties_
 SORTED = msgspec.json.Encoder(order="deterministic")
 Dialect = Literal["mcp", "openai"]
 _NUMBERS = ("number", "integer")
-_SINGLE = (*_NUMBERS, "string", "boolean")
+_DECLARED = (*_NUMBERS, "string", "boolean", "array")
+"""The types of values that a result declares; a list is one value, read as it stands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,7 +387,7 @@ def _returns(name: str, outputs: Mapping[str, Any] | None) -> tuple[str, tuple[F
     fields = tuple(
         Field(path, f"{name}.{'.'.join(path)}", kind if kind in _NUMBERS else "string")  # type: ignore[arg-type]
         for path, kind in leaves_of(schema)
-        if kind in _SINGLE
+        if kind in _DECLARED
     )
     return envelope, fields
 

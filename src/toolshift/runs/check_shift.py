@@ -20,7 +20,7 @@ from toolshift.shifts.registry import find_shift
 def is_unproved(scene: Scene) -> bool:
     """Whether the oracle refuses a scene that a plugin's shift has made, and that has an answer.
 
-    Ours are proved before they ship, and worlds of given tasks by their own check.
+    Ours are proved before they ship, and scenes over the user's own tools when they are made.
     """
     world = scene.world
     theirs = any(

@@ -10,7 +10,7 @@ import msgspec
 from toolshift.agents.catalog import contestants
 from toolshift.core.errors import described
 from toolshift.core.scene import Scene
-from toolshift.core.shift import NotApplicable
+from toolshift.core.shift import NotApplicable, Unproved
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
@@ -22,17 +22,19 @@ from toolshift.shifts.registry import apply, shifts
 from toolshift.worlds.own.world import OwnWorld, Prepared
 
 Watch = Callable[[int, int], None]
-SEVERITY = 2
 
 
 class Tried(msgspec.Struct, frozen=True):
     """The result of checking one task.
 
     Attributes:
-        state: "ok", or "fail" where the expected calls do not pass by its own check.
-        shifts: how many shifts of severity 2 apply, each proved by the same calls.
+        state: "ok", or "fail" where the expected calls do not pass by its own check, or a shift
+            raises.
+        shifts: how many shifts apply at some severity, each proved by the same calls.
         said: what is wrong, or worth knowing.
-        not_applicable: why the others do not apply.
+        not_applicable: why the others do not apply, at any severity.
+        unproved: shifts with the severity at which these calls do not pass under them; a run leaves
+            such a scene out.
         answer_type: the type of its answer: the one that the check says (`as:`), or else the one
             that the value has, with a question mark.
     """
@@ -44,6 +46,7 @@ class Tried(msgspec.Struct, frozen=True):
     said: str
     not_applicable: dict[str, str]
     answer_type: str = ""
+    unproved: tuple[str, ...] = ()
 
 
 def check_tasks(world: OwnWorld, watch: Watch = lambda done, total: None) -> list[Tried]:
@@ -59,33 +62,43 @@ def check_tasks(world: OwnWorld, watch: Watch = lambda done, total: None) -> lis
 
 def _tried(task: Prepared, scene: Scene) -> Tried:
     wrong = _fails(scene)
-    proved, reasons, broken = 0, {}, []
-    for name in () if wrong else shifts():
-        try:
-            shifted = apply(scene, name, SEVERITY)
-        except NotApplicable as reason:
-            reasons[name] = str(reason)
-            continue
-        except Exception as fault:  # a broken shift says nothing of the task, and is said
-            broken.append(f"{name} (it raised {described(fault)})")
-            continue
-        if _fails(shifted):
-            broken.append(name)
-        else:
-            proved += 1
+    proved: set[str] = set()
+    reasons, unproved, broken = dict[str, str](), list[str](), dict[str, str]()
+    for name, shift in () if wrong else shifts().items():
+        for severity in shift.severities:
+            try:
+                apply(scene, name, severity).rehearsal  # noqa: B018  which it may fail in
+            except Unproved:
+                unproved.append(f"{name}:{severity}")
+            except NotApplicable as reason:
+                reasons.setdefault(name, str(reason))
+            except Exception as fault:  # a broken shift says nothing of the task, and is said
+                broken[name] = described(fault)
+            else:
+                proved.add(name)
     remarks = [wrong] if wrong else []
     if not task.given.calls:
         remarks.append("no expected calls: that the tools suffice is not proved")
-    if broken:
-        remarks.append(f"not proved under {', '.join(broken)}")
+    if unproved:
+        listed = ", ".join(unproved)
+        remarks.append(f"left out of runs, for these shifts take its solution away: {listed}")
+    remarks += [f"the shift {name} raised {fault}" for name, fault in broken.items()]
     remarks += [
         f"{task.given.calls[call].name}: {key} {value!r} stands neither in the request nor in an "
         "earlier result; an agent must make it up (see {any: ...})"
         for call, key, value in task.origins.free
     ]
     state = "fail" if wrong or broken else "ok"
+    tried = {*proved, *broken, *(name.partition(":")[0] for name in unproved)}
     return Tried(
-        task.given.id, task.given.kind, state, proved, "; ".join(remarks), reasons, _type(task)
+        task.given.id,
+        task.given.kind,
+        state,
+        len(proved),
+        "; ".join(remarks),
+        {name: reason for name, reason in reasons.items() if name not in tried},
+        _type(task),
+        tuple(unproved),
     )
 
 

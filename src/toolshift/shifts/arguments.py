@@ -545,8 +545,9 @@ def default_change(scene: Scene, rng: Random, severity: Severity) -> Change:
         return Change(layer=Defaults((rng.choice(able),)))
     touched = {one.tool for one in able}
     others = [t for t in scene.tools if t.name not in touched] if severity == 3 else []
-    more = (_default(tool, scene, texts, needed=False) for tool in others)
-    return Change(layer=Defaults((*able, *(one for one in more if one is not None))))
+    more = [_default(tool, scene, texts, needed=False) for tool in others]
+    borne = [one for one in more if one is not None and _is_kept_solvable(scene, one)]
+    return Change(layer=Defaults((*able, *borne)))
 
 
 @shift(
@@ -573,6 +574,11 @@ def _harmless(one: Default, text: str) -> Default:
     description = text.format(brief=brief, full=one.full)
     schema = {**one.param.schema, "default": one.full, "description": description}
     return replace(one, param=replace(one.param, schema=schema, given=None))
+
+
+def _is_kept_solvable(scene: Scene, one: Default) -> bool:
+    """Whether a task over somebody else's tools, which may need this one too, stays solvable."""
+    return not scene.own_tools or oracle_unchanged(scene, Defaults((one,)))
 
 
 def _matters(scene: Scene, one: Default) -> bool:

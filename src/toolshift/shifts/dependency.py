@@ -176,19 +176,25 @@ def split_by_handle(tool: Tool, forms: Words) -> Rewired:
     )
 
 
-def split_by_part(tool: Tool, forms: Words) -> Rewired:
-    """Two tools in the place of one: each returns a part of what it returned."""
+def split_by_part(tool: Tool, forms: Words, numbered: bool = True) -> Rewired:
+    """Two tools in the place of one: each returns a part of what it returned.
+
+    What no field declares comes with the second. Parts are `numbered` as `Part` has it.
+    """
     half = (len(tool.returns) + 1) // 2
     parts = (tool.returns[:half], tool.returns[half:])
+    before = frozenset(f.path[0] for f in parts[0]) - {f.path[0] for f in parts[1]}
     added = []
-    for name, fields in zip((forms["first"], forms["second"]), parts, strict=True):
+    for name, fields, others in zip(
+        (forms["first"], forms["second"]), parts, (None, before), strict=True
+    ):
         kept = ", ".join(field.path[-1] for field in fields)
         part = tool.with_(
             name=short(name.format(tool=tool.name)),
             description=forms["text"].format(text=bare(tool), fields=kept),
             returns=fields,
         )
-        added.append((part, Part(tool, fields)))
+        added.append((part, Part(tool, fields, others, numbered)))
     return Rewired(frozenset((tool.name,)), tuple(added))
 
 
@@ -214,7 +220,11 @@ def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
         rng.shuffle(tools)
         for tool in tools:
             whole = severity > 1 or tool.many or tool.effect == "write" or len(tool.returns) < 2
-            layer = split_by_handle(tool, by_handle) if whole else split_by_part(tool, by_part)
+            layer = (
+                split_by_handle(tool, by_handle)
+                if whole
+                else split_by_part(tool, by_part, not current.world.counts)
+            )
             if holds(current, layer):
                 return layer
         return None

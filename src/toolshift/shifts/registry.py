@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 import msgspec
@@ -27,13 +27,16 @@ from toolshift.core.shift import (
     NotApplicable,
     Severity,
     Shift,
+    Unproved,
     declared,
     split_version,
 )
+from toolshift.core.step import Step
 from toolshift.episode.episode import End
 from toolshift.episode.grade import regrade
 from toolshift.shifts import facts
 
+UNPROVED = "under it, what the task expects to be called does not pass the task's own check"
 UNPROVEN = "together with the shifts before it, it makes a scene that the oracle cannot solve"
 _ENDS: dict[str, End] = {"answer": "answered", "refuse": "refused"}
 """How a rehearsal has ended, by the kind of its last step."""
@@ -245,6 +248,7 @@ def apply(
     Raises:
         NotApplicable: where that cannot be done truthfully, or where the stack would leave a
             tool with nothing that identifies it.
+        Unproved: where a task over somebody else's tools can no longer be solved.
         ShiftFault: where the code of the shift fails.
         UsageError: for an unknown shift or severity.
     """
@@ -272,6 +276,8 @@ def apply(
     drawn = bool(scene.asks) and scene.world.traceable and not scene.world.counts
     if drawn and scene.shifts:
         _prove(shifted)
+    if shifted.own_tools:
+        _prove_own(shifted)
     return shifted
 
 
@@ -301,10 +307,26 @@ def _prove(scene: Scene) -> None:
     One shift by itself is not held against it here: that it breaks no scene is for `toolshift
     check` to find, and must not pass for a scene that it cannot be applied to.
     """
-    steps = scene.rehearsal
-    verdict = regrade(scene, steps, _ENDS.get(steps[-1].kind, "budget"))
-    if not (verdict.passed and (verdict.solvable or verdict.right_reason)):
+    if not _is_proved(scene, scene.rehearsal):
         raise NotApplicable(UNPROVEN)
+
+
+def _is_proved(scene: Scene, steps: Sequence[Step]) -> bool:
+    verdict = regrade(scene, steps, _ENDS.get(steps[-1].kind, "budget") if steps else "budget")
+    return verdict.passed and (verdict.solvable or verdict.right_reason)
+
+
+def _prove_own(scene: Scene) -> None:
+    """Refuses a scene over somebody else's tools that the oracle cannot solve.
+
+    It costs a walk over the results that are kept of the expected calls; no tool is called.
+    """
+    try:
+        steps = scene.rehearsal
+    except Exception:  # the shift itself is broken, and whoever plays the scene says how
+        return
+    if not _is_proved(scene, steps):
+        raise Unproved(UNPROVED)
 
 
 def check_severity(shift: Shift, severity: int) -> Severity:

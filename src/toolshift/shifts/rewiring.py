@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Any, Protocol
 
 from toolshift.core import seed as seeds
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.tool import Field, Param, Result, Tool, error
+from toolshift.core.value_shape import moved
 
 MAX_PAGES = 200
+_SOME_DAYS, _SOME_MINUTES = timedelta(days=9), 75
+"""How much earlier the dates and the times of day of an old copy are."""
 
 
 class Program(Protocol):
@@ -172,21 +178,35 @@ class Recall:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Returns only some fields of a tool, and a part number, so that no answer comes last."""
+    """Returns some fields of a tool, and perhaps all that no other part returns.
+
+    Attributes:
+        tool: that is called.
+        fields: those of the part.
+        others: the keys that other parts return; all but these come back. None where only `fields`
+            do.
+        numbered: a part number is added, so that no answer comes last.
+    """
 
     tool: Tool
     fields: tuple[Field, ...]
+    others: frozenset[str] | None = None
+    numbered: bool = True
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         result = below(self.tool.name, arguments)
-        if not result.ok:
+        if not result.ok or not isinstance(result.data, dict):
             return result
-        keys = {f.path[0] for f in self.fields}
-        data = {key: value for key, value in result.data.items() if key in keys}
-        data["part_ref"] = seeds.code(
-            "part", self.tool.name, sorted(keys), sorted(arguments.items())
-        )
-        return result.with_(data=data, fields=self.fields)
+        keys, others = {f.path[0] for f in self.fields}, self.others
+        kept = keys if others is None else {*keys, *(result.data.keys() - others)}
+        data = {key: value for key, value in result.data.items() if key in kept}
+        if self.numbered:
+            data["part_ref"] = seeds.code(
+                "part", self.tool.name, sorted(keys), sorted(arguments.items())
+            )
+        known = {f.path for f in self.fields}
+        rest = (f for f in result.fields if f.path not in known and f.path[0] in kept)
+        return result.with_(data=data, fields=(*self.fields, *rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,16 +274,79 @@ class Stale:
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         result = below(self.tool.name, arguments)
-        if not result.ok:
-            return result
-        data = {key: self._old(value) for key, value in result.data.items()}
-        return result.with_(data=data)
+        return result.with_(data=self._old(result.data)) if result.ok else result
 
     def _old(self, value: Any) -> Any:
-        if isinstance(value, (int, float)):
-            return round(value * 1.25 + 1, 2) if isinstance(value, float) else value + 3
+        if isinstance(value, dict):
+            return {key: self._old(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._old(one) for one in value]
         looks_like_code = isinstance(value, str) and len(value) == 9 and value[4] == "-"
-        return seeds.code("stale", self.salt, value) if looks_like_code else value
+        return seeds.code("stale", self.salt, value) if looks_like_code else former_number(value)
+
+
+def former_number(value: Any) -> Any:
+    """What a number or a boolean was some time ago; any other value as it is."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, float):
+        return round(value * 1.25 + 1, 2)
+    return value + 3 if isinstance(value, int) else value
+
+
+@dataclass(frozen=True, eq=False)
+class Former:
+    """Returns what a tool of somebody else's returned some time ago, at every depth.
+
+    Numbers, booleans, dates and times of day are others. Of texts only those are that `texts` has,
+    as wholes or as words of longer ones. What the call itself passes stays as it is.
+    """
+
+    tool: Tool
+    texts: Mapping[str, str]
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        result = below(self.tool.name, arguments)
+        passed = list(_leaves(arguments))
+        return result.with_(data=self._former(result.data, passed)) if result.ok else result
+
+    def _former(self, value: Any, passed: list[Any]) -> Any:
+        if isinstance(value, dict):
+            return {key: self._former(one, passed) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._former(one, passed) for one in value]
+        if any(one == value and type(one) is type(value) for one in passed):
+            return value
+        if not isinstance(value, str):
+            return former_number(value)
+        then = former_time(value)
+        if then != value:
+            return then
+        if value in self.texts or not self.texts:
+            return self.texts.get(value, value)
+        words = "|".join(map(re.escape, sorted(self.texts, key=len, reverse=True)))
+        return re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: self.texts[found[0]], value)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The texts and numbers of JSON data, at every depth."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield value
+    for one in inner:
+        yield from _leaves(one)
+
+
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?=$|[T ]\d{2}:\d{2})")
+_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?")
+
+
+def former_time(text: str) -> str:
+    """The date or the time of day that an old copy has in the place of one; else the same text."""
+    if found := _DATE.match(text):
+        with suppress(ValueError, OverflowError):
+            return str(date.fromisoformat(found[1]) - _SOME_DAYS) + text[found.end() :]
+    return moved(text, -_SOME_MINUTES) if _CLOCK.fullmatch(text) else text
 
 
 @dataclass(frozen=True, eq=False)

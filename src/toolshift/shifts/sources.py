@@ -6,7 +6,10 @@ the sources, or to look up what the user cannot say.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -14,8 +17,12 @@ from toolshift.core.names import short
 from toolshift.core.scene import Scene, reword
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import DESCRIPTION, Field, Tool
+from toolshift.episode.episode import End
+from toolshift.episode.grade import regrade
+from toolshift.reading.answers.by_words import as_answer
 from toolshift.shifts.dependency import Words, used, words
-from toolshift.shifts.rewiring import Part, Profile, Rewired, Stale
+from toolshift.shifts.oracle_trace import replay
+from toolshift.shifts.rewiring import Former, Part, Profile, Program, Rewired, Stale
 
 # -- conflicting sources -----------------------------------------------------------------------
 
@@ -31,23 +38,30 @@ def conflicting_sources(scene: Scene, rng: Random, severity: Severity) -> Change
     """Add a second source that disagrees; the documentation names the authoritative one."""
     tools = [t for t in used(scene) if t.effect == "read" and not t.many]
     answers = {step.said for step in scene.rehearsal if step.kind == "answer"}
+    if scene.own_tools:
+        answers = {part for answer in answers for part in _parts(answer)}
     deciding = [t for t in tools if any(_brings(scene, t, answer) for answer in answers)]
     if not deciding:
         raise NotApplicable("no single lookup brings the answer")
     tool = rng.choice(deciding)
     said = words("sources", scene, rng)
+    stale: Callable[[str], Program] = partial(Stale, tool)
+    if scene.own_tools:
+        former = _disagreeing(scene, [tool, *(t for t in deciding if t is not tool)], answers)
+        tool, stale = former.tool, lambda copy: former
     names = [short(f"{tool.name}_{word}") for word in said["copies"]]
     if severity == 1:
         only = _copy(tool, names[0], tool.name, said)
-        return Change(layer=Rewired(frozenset(), ((only, Stale(tool, said["copies"][0])),)))
+        return Change(layer=Rewired(frozenset(), ((only, stale(said["copies"][0])),)))
     right = short(said["right"].format(tool=tool.name))
     live = tool.with_(
         name=right, description=said["text"].format(text=tool.description), authority=1
     )
     old = tool.with_(description=tool.description + said["old"].format(right=right), authority=-1)
-    added: list[tuple[Tool, Any]] = [(old, Stale(tool, "old")), (live, Part(tool, tool.returns))]
+    whole = Part(tool, tool.returns, frozenset(), numbered=not scene.own_tools)
+    added: list[tuple[Tool, Program]] = [(old, stale("old")), (live, whole)]
     for name in names[: severity - 1]:
-        added.append((_copy(tool, name, right, said), Stale(tool, name)))
+        added.append((_copy(tool, name, right, said), stale(name)))
     return Change(layer=Rewired(frozenset((tool.name,)), tuple(added)))
 
 
@@ -57,7 +71,86 @@ def _copy(tool: Tool, name: str, right: str, said: Words) -> Tool:
 
 
 def _brings(scene: Scene, tool: Tool, value: str) -> bool:
-    return any(step.name == tool.name and value in step.text for step in scene.calls)
+    calls = (step for step in scene.calls if step.name == tool.name)
+    if not scene.own_tools:
+        return any(value in step.text for step in calls)
+    told = [leaf for result in _results(scene, tool) for _, leaf in _keyed(result)]
+    return any(as_answer(leaf) == value or _has(str(leaf), value) for leaf in told)
+
+
+# -- what an old copy of somebody else's result says -------------------------------------------
+
+
+def _parts(answer: str) -> tuple[str, ...]:
+    """An answer, and what it is made of where it says several things."""
+    return tuple(dict.fromkeys((answer, *re.split(r", |; |\n", answer))))
+
+
+def _disagreeing(scene: Scene, tools: Sequence[Tool], answers: set[str]) -> Former:
+    """The old copy of a tool with which the task ends in a wrong answer."""
+    for tool in tools:
+        former = Former(tool, _former_texts(scene, tool, answers))
+        believed = Rewired(frozenset((tool.name,)), ((tool, former),))
+        changed = scene.with_(layers=(*scene.layers, believed))
+        last = changed.rehearsal[-1]
+        end: End = "answered" if last.kind == "answer" else "refused"
+        if not regrade(changed, changed.rehearsal, end).passed:
+            return former
+    raise NotApplicable(
+        f"an old copy of {tools[0].name} would give the same answer: no other value is known that "
+        "it could have in the place of what the answer says"
+    )
+
+
+def _former_texts(scene: Scene, tool: Tool, answers: set[str]) -> dict[str, str]:
+    """For the texts of a tool's results by which the task is answered, what an old copy says."""
+    seen: dict[str, list[str]] = {}
+    for key, text in (pair for data in scene.known_results(tool.name) for pair in _keyed(data)):
+        seen.setdefault(key, []).append(str(text))
+    found: dict[str, str] = {}
+    told = [pair for data in _results(scene, tool) for pair in _keyed(data)]
+    texts = {text: key for key, text in told if isinstance(text, str)}
+    for text, key in texts.items():
+        for answer in filter(None, answers):
+            needed = text if _has(answer, text) else answer if _has(text, answer) else ""
+            known = [one for one in seen.get(key, ()) if one and needed == text]
+            offers = (*(one for one in known if one not in texts), near(needed), *known)
+            other = next((one for one in offers if one != needed), needed)
+            if other != needed:
+                found.setdefault(needed, other)
+    return found
+
+
+def _has(text: str, words: str) -> bool:
+    """Whether some words stand in a text."""
+    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
+
+
+def near(text: str) -> str:
+    """A text with another digit at the end of its first number; the same where it has none."""
+    number = re.search(r"\d+", text)
+    if number is None:
+        return text
+    first, last = number[0][:-1], number[0][-1]
+    other = {"0": "1", "1": "0" if first else "2"}.get(last) or str(int(last) - 1)
+    return text[: number.start()] + first + other + text[number.end() :]
+
+
+def _results(scene: Scene, tool: Tool) -> list[Any]:
+    """The data that the oracle's calls of a tool brought."""
+    return [p.result.data for p in replay(scene).all if p.step.name == tool.name and p.result.ok]
+
+
+def _keyed(data: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The single values of JSON data, at every depth, with the key under which each stands."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            yield from _keyed(value, name)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _keyed(value, key)
+    elif data is not None:
+        yield key, data
 
 
 # -- incomplete information --------------------------------------------------------------------

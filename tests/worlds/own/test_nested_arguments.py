@@ -173,7 +173,7 @@ def test_a_shift_that_raises_is_said_by_the_check_of_the_tasks(
     monkeypatch.setattr("toolshift.runs.own_checking.apply", broken)
     (task,) = check_tasks(world)
     assert task.state == "fail"
-    assert "format_drift (it raised ZeroDivisionError: oh" in task.said
+    assert "the shift format_drift raised ZeroDivisionError: oh" in task.said
     assert task.not_applicable["redirect"] == "no"
 
 

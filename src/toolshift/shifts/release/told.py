@@ -87,7 +87,8 @@ def with_answers(release: Mapped, scene: Scene, asks: tuple[Ask, ...]) -> tuple[
         if stays:  # no result says it so: whoever solves the task converts it
             example = check.example or expected or " ".join(said)
             check = replace(check, example=example)
-        solve = replace(solve, given=replace(solve.given, check=check))
+        recites = solve.recites or bool(stays)
+        solve = replace(solve, given=replace(solve.given, check=check), recites=recites)
     return (*asks[:-1], replace(last, pattern=pattern, expected=expected, solve=solve))
 
 

@@ -97,6 +97,10 @@ class Recording:
         fields = fields_of(name, line.data) if line.ok and line.form == "json" else ()
         return Result(line.ok, line.data, fields, line.form)
 
+    def results(self, tool: str) -> list[Any]:
+        """The data of the results that a tool gave."""
+        return [line.data for line in self.answers.values() if line.ok and line.name == tool]
+
     @property
     def lines(self) -> Iterable[Line]:
         """Everything, in the order in which it was kept."""

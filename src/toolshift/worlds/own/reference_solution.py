@@ -45,6 +45,8 @@ class ScriptedSolution:
         slots: the slot of each argument value that the user states, by call and argument.
         failing: places of the calls that the real tools refused.
         spare: what the check can do without; None where every call is made, or the walk ends.
+        recites: the author's example may be said, for no result of the task says the answer. Where
+            one does, an example would hide that a shift has taken the answer away.
     """
 
     given: Given
@@ -54,6 +56,7 @@ class ScriptedSolution:
     slots: Mapping[tuple[int, str], str]
     failing: frozenset[int] = frozenset()
     spare: Spare | None = None
+    recites: bool = True
 
     def __call__(self, solver: Solver, env: Known) -> str:
         """Makes the calls, and says what is to be answered."""
@@ -75,7 +78,10 @@ class ScriptedSolution:
             raise next(iter(skipped.values()))  # the first is why the others failed
         if self.given.check.refuse:
             raise Impossible(self.given.check.refuse)
-        return right_answer(self.given, heard, [step.text for step in episode.steps])
+        said = answer_of_results(self.given, heard, [step.text for step in episode.steps])
+        if not said and not self.recites:
+            raise Impossible("not_found")
+        return said or self.given.check.example
 
     def _values(self, place: int, call: Call, heard: ActResult, solver: Solver) -> dict[str, Any]:
         """The arguments of a call, by their facts.
@@ -132,8 +138,8 @@ class ScriptedSolution:
         return value
 
 
-def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
-    """An answer that the check accepts: a value or words of a result, or the example."""
+def answer_of_results(given: Given, heard: ActResult, texts: list[str]) -> str:
+    """An answer that the check accepts: a value or words of a result; "" where none says it."""
     wanted = given.check.answer
     if not wanted:
         return DONE
@@ -141,10 +147,9 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     kind = given.check.kind
     found = list(dict.fromkeys(_told_of(item, heard, texts, kind) for item in items))
     joined = (sign.join(found) for sign in _SIGNS)
-    answer = (
+    return (
         next((text for text in joined if says_right(text, wanted, kind)), "") if all(found) else ""
     )
-    return answer or given.check.example
 
 
 def unsaid(given: Given, heard: ActResult, texts: list[str]) -> list[str]:

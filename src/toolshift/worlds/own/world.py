@@ -35,8 +35,8 @@ from toolshift.worlds.own.recording import Head, Recording, read_recording
 from toolshift.worlds.own.reference_solution import (
     Origins,
     ScriptedSolution,
+    answer_of_results,
     near_values,
-    right_answer,
     trace,
     unsaid,
 )
@@ -75,6 +75,8 @@ class OwnTruth(Truth):
 class OwnScene(Scene):
     """A task over tools of the user's; an agent meets the real ones."""
 
+    own_tools = True
+
     def open_live(self) -> Session:
         """The real tools in a first state of their own, or the recorded ones."""
         world, truth = self.world, self.truth
@@ -86,6 +88,11 @@ class OwnScene(Scene):
         """What draws tasks or entities cannot be truthful here."""
         assert isinstance(self.world, OwnWorld)
         return self.world.not_applicable_reason(self, shift)
+
+    def known_results(self, tool: str) -> Iterable[Any]:
+        """What the expected calls of all tasks returned; nothing is called."""
+        assert isinstance(self.truth, OwnTruth)
+        return self.truth.recording.results(tool)
 
     def looks_up(self, calls: Calls) -> bool:
         """Whether one of some true calls looks up what the last expected call does."""
@@ -267,13 +274,15 @@ class OwnWorld(World):
         setting = replace(upstream.setting, tools=self.tools, links=origins.links, subject=subject)
         reads = frozenset(tool.name for tool in self.tools if tool.effect == "read")
         spare = Spare(given, results, setting.once, reads)
-        walks = tuple(
-            ScriptedSolution(given, turn, by_name, origins.links, origins.slots, failing, spare)
-            for turn in range(len(given.asks))
-        )
         heard = {n: [_told(r)] for n, r in results.items()}
         texts = [JSON.encode(r).decode() for r in results.values()]
-        answer = right_answer(given, heard, texts)
+        said = answer_of_results(given, heard, texts)
+        answer = said or given.check.example
+        slots, links = origins.slots, origins.links
+        walks = tuple(
+            ScriptedSolution(given, turn, by_name, links, slots, failing, spare, not said)
+            for turn in range(len(given.asks))
+        )
         if given.check.answer and not answer:
             raise self._unsaid(given, heard, texts)
         outcome = Outcome(tuple(upstream.effects))
