@@ -11,6 +11,8 @@ from typing import Any
 
 from toolshift.core.codecs import leaves
 from toolshift.reading.answers.none import is_none, says_none
+from toolshift.reading.answers.predicate import says_predicate
+from toolshift.reading.answers.yes_no import is_taken_back
 from toolshift.reading.asked_role import is_of_another_role
 from toolshift.reading.assertion import Verdict, sentence, verdict
 from toolshift.reading.choice import chooses_another
@@ -246,7 +248,7 @@ def _spoken(value: Any) -> str:
 def _says_one(text: str, wanted: str, context: RequestContext) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
-        return _says_yes_or_no(text, wanted.lower())
+        return _says_yes_or_no(text, wanted.lower(), context)
     if is_none(wanted) and not wanted.isdigit():
         return says_none(text, context) or _says_zero(text, context)
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
@@ -317,10 +319,11 @@ _PLACE_OF_YES = re.compile(
 )
 
 
-def _says_yes_or_no(text: str, wanted: str) -> bool:
+def _says_yes_or_no(text: str, wanted: str, context: RequestContext) -> bool:
     """Whether a sentence begins with yes or no, or ends in it, and none with the other.
 
-    Behind a yes, "no" before a noun denies something else: "Yes. There is no charge."
+    Behind a yes, "no" before a noun denies something else: "Yes. There is no charge." Where neither
+    stands there, what was asked may be stated or denied; where one does, that may contradict it.
     """
     spots = [match.end() for match in _PLACE_OF_YES.finditer(text)]
     yes = [sign for spot in spots if (sign := _SAYS_YES.match(text, spot))]
@@ -330,7 +333,11 @@ def _says_yes_or_no(text: str, wanted: str) -> bool:
     both = _YES_OR_NO.search(text)
     wanted_ones, other = (yes, no) if _ANSWERS[wanted] else (no, yes)
     doubted = any(_PERHAPS.match(text, sign.end()) for sign in wanted_ones)
-    return not both and bool(wanted_ones) and not other and not doubted
+    stated = says_predicate(text, context)
+    if not (yes or no or both):
+        return stated is _ANSWERS[wanted]
+    contradicted = stated is (not _ANSWERS[wanted]) or is_taken_back(text)
+    return not both and bool(wanted_ones) and not other and not doubted and not contradicted
 
 
 # -- words -------------------------------------------------------------------------------------

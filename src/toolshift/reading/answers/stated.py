@@ -140,15 +140,16 @@ def _pairs(word: str) -> list[str]:
 
 def shared(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether two sets share a word, in whatever ending of it."""
-    return any(_alike(one, other) for one in words for other in others)
+    return any(alike(one, other) for one in words for other in others)
 
 
 def without(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     """The words that have no like among others."""
-    return frozenset(word for word in words if not any(_alike(word, other) for other in others))
+    return frozenset(word for word in words if not any(alike(word, other) for other in others))
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
+    """Whether two words are the same but for their endings."""
     if one == other:
         return True
     short, long = sorted((one, other), key=len)
