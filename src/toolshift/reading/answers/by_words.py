@@ -254,7 +254,8 @@ def _says_one(text: str, wanted: str, context: RequestContext) -> bool:
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
     has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
     if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
-        return all(_holds(list(_of_value(text, value, context))) for value in values)
+        said = all(_holds(list(_of_value(text, value, context))) for value in values)
+        return said or (is_none(wanted) and _denies_any(text, context))
     if amount and len(value_of(amount[1])) == 1:
         unit = amount[2].lower()
         if _holds(list(_of_value(text, value_of(amount[1])[0], context, unit))):
@@ -284,6 +285,12 @@ def _says_zero(text: str, context: RequestContext) -> bool:
     return any(
         _verdict(text, zero.span(), False, context) == "said" for zero in _ZERO.finditer(text)
     )
+
+
+def _denies_any(text: str, context: RequestContext) -> bool:
+    """Whether a text says without a number that there is none: "It is not available"."""
+    numbers = any(value.kind == "number" for value in values_in(text))
+    return bool(context.request) and not numbers and says_none(text, context)
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
