@@ -16,9 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from toolshift.reading.answers.by_words import as_answer, plain, says_text
+from toolshift.reading.answers.by_words import as_answer, plain, says_text, unit_of
 from toolshift.reading.answers.evidence import Shown, shown_in
 from toolshift.reading.answers.kinds import ID, YES_NO, AnswerKind, kind_of
+from toolshift.reading.answers.labels import is_end_of_asked_range, is_of_another_label
 from toolshift.reading.answers.languages import in_known_form, says_in_words
 from toolshift.reading.answers.none import is_none
 from toolshift.reading.answers.stated import (
@@ -196,6 +197,8 @@ class _Reading:
             return "wrong"
         if all(map(self._is_called_otherwise, plain_ones)) or self._is_listed():
             return "unclear"
+        if all(map(self._is_of_another_label, plain_ones)):
+            return "unclear"
         return "right" if all(map(self._is_explained, self.others)) else "unclear"
 
     def _is_alternative(self) -> bool:
@@ -276,6 +279,8 @@ class _Reading:
         behind = re.match(r"[\s-]*([^\W\d_]+)", self.text[value.end :])
         word = inside[0] if inside else behind[1] if behind else ""
         first, noun = word.casefold(), self.noun.casefold()
+        if unit_of(first) == unit_of(noun):
+            return True
         return not word or noun.startswith(first) or first.startswith(noun.removesuffix("s"))
 
     # -- what stands there ---------------------------------------------------------------------
@@ -390,7 +395,13 @@ class _Reading:
 
     def _is_called_otherwise(self, mention: Mention) -> bool:
         """Whether the wanted value is given a name under which only another one was shown."""
-        others = [fact for fact in self.facts if not self._is_same(fact.text)]
+        kind = mention.value.kind if mention.value else ""
+        others = [
+            fact
+            for fact in self.facts
+            if not self._is_same(fact.text)
+            and (not kind or any(value.kind == kind for value in value_of(fact.text)))
+        ]
         if not self.own or not others:
             return False
         about = self._about(mention)
@@ -399,6 +410,12 @@ class _Reading:
             about, self.own | words_of(self.asked)
         )
 
+    def _is_of_another_label(self, mention: Mention) -> bool:
+        """Whether the wanted value goes by another name or subject than was asked for."""
+        span, value = (mention.start, mention.end), mention.value
+        sought = next((v for v in self.sought if value and v.kind == value.kind), None)
+        return is_of_another_label(self.text, span, sought, self.wanted, self.context)
+
     def _is_explained(self, rival: Mention) -> bool:
         """Whether the request has it, or the answer gives it another name than the wanted one."""
         told_apart = is_set_aside(self.text, rival.start, rival.end)
@@ -406,6 +423,12 @@ class _Reading:
             return True
         if rival.value is not None:
             if any(rival.value.same(value) for value in values_in(self.asked)):
+                return True
+            if any(
+                is_end_of_asked_range(self.text, mine.value, rival.value, self.context)
+                for mine in self.wanted_ones
+                if mine.value is not None
+            ):
                 return True
         elif self.kind == "id" and rival.text.casefold() in self.asked.casefold():
             return not self.options

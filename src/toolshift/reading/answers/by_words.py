@@ -9,7 +9,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolshift.core.codecs import leaves
+from toolshift.reading.answers.labels import is_end_of_asked_range, is_of_another_label
 from toolshift.reading.answers.none import is_none, says_none
 from toolshift.reading.answers.predicate import says_predicate
 from toolshift.reading.answers.yes_no import is_taken_back
@@ -373,6 +376,8 @@ def _of_words(text: str, start: int, end: int, wanted: str, context: RequestCont
         return "open"
     if _is_bare_list(text, start, end, wanted or text[start:end]):
         return "open"
+    if wanted and is_of_another_label(text, (start, end), None, wanted, context):
+        return "open"
     return "open" if _has_rival_frame(text, start, end) else "said"
 
 
@@ -513,7 +518,8 @@ def _of_value(
             judged = "said"
         vague = judged == "said" and (
             is_corrected(text, value.start, value.end, value)
-            or _is_vague(text, values, place)
+            or _is_vague(text, values, place, context)
+            or is_of_another_label(text, (value.start, value.end), wanted, "", context)
             or (value.kind == "number" and _is_of_another(text, value, wanted, context, unit))
         )
         yield "open" if vague else judged
@@ -542,17 +548,18 @@ def _has_unit(text: str, value: Value, unit: str) -> bool:
         r"[^\W\d_]+|°[CF]?", text[value.end : sentence(text, value.start, value.end)[1]]
     )
     words = [inside[0].lower()] if inside else [word.lower() for word in behind[:4]]
-    stem = _stem(unit)
-    if not words or any(_stem(word) == stem for word in words):
+    stem = unit_of(unit)
+    if not words or any(unit_of(word) == stem for word in words):
         return True
     return words[0] in ("in", "at", "for", "on", "of", "are", "is") and not inside
 
 
-def _stem(word: str) -> str:
+def unit_of(word: str) -> str:
+    """The one name of a unit ("minutes" is "min"), or the singular of another word."""
     return _UNITS.get(word) or singular(word)
 
 
-def _is_vague(text: str, values: list[Value], place: int) -> bool:
+def _is_vague(text: str, values: list[Value], place: int, context: RequestContext) -> bool:
     """Whether a value is a bound, an end of a range, part of another number, or one of several."""
     value = values[place]
     first, last = sentence(text, value.start, value.end)
@@ -569,11 +576,33 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
             return True
     elif _MOMENT.search(before) and not re.search(r"n't\b|\bnot\b|\bor before\b", before, _I):
         return True
-    if value.kind == "date" and (_PART_BEFORE.search(before) or _PART_AFTER.match(after)):
+    part = _PART_BEFORE.search(before) if value.kind == "date" else None
+    if part and not _ends_range(text, value, first + part.start(), context):
         return True
     near = values[max(0, place - MAX_PLACES) : place + MAX_PLACES]
     rivals = [other for other in near if not other.same(value)]
-    return any(_is_rival(text, value, other) and not _is_gone(text, other) for other in rivals)
+    if value.kind == "date" and _PART_AFTER.match(after):
+        return not any(is_end_of_asked_range(text, value, other, context) for other in rivals)
+    return any(
+        _is_rival(text, value, other)
+        and not _is_gone(text, other)
+        and not is_end_of_asked_range(text, value, other, context)
+        for other in rivals
+    )
+
+
+def _ends_range(text: str, value: Value, start: int, context: RequestContext) -> bool:
+    """Whether a day before a date is the other end of a range that the request asks the end of."""
+    day = re.match(r"\d+", text[start:])
+    written = text[value.start : value.end]
+    other = value_of(re.sub(r"^\d{1,2}", day[0], written)) if day else []
+    return any(
+        is_end_of_asked_range(
+            text, value, replace(one, start=start, end=start + len(day[0])), context
+        )
+        for one in other
+        if day
+    )
 
 
 def _is_gone(text: str, other: Value) -> bool:
@@ -602,7 +631,7 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
     behind = re.match(r"\s*([^\W\d_]+)", text[late.end :])
     if noun and _OR_ELSE.fullmatch(between[noun.end() :]):
         return True
-    if noun and behind and _stem(noun[1].lower()) == _stem(behind[1].lower()):
+    if noun and behind and unit_of(noun[1].lower()) == unit_of(behind[1].lower()):
         return bool(_JOINED.fullmatch(between[noun.end() :].strip(" .") or ","))
     return _same_frame(text, value, other)
 
