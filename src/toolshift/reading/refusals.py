@@ -163,13 +163,8 @@ def read_plain_prose(
 ) -> tuple[Kind, str]:
     """Reads a message that ends a turn in prose, in a world whose answers are plain values.
 
-    Args:
-        text: what the agent said.
-        shown: the results.
-        request: what the user said.
-        may_be_none: whether the right answer is a word for nobody or nothing.
-        final: whether nobody will reply, so that a question behind a refusal takes nothing back.
-        tools: the names and descriptions of the tools, line by line.
+    Where nobody will reply (`final`), a question behind a refusal takes nothing back. What `tools`
+    are named and described as says what "none" means, where that may be right (`may_be_none`).
     """
     message_text = plain(text)
     known = _Known(shown, request, may_be_none, tools)

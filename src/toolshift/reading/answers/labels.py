@@ -76,12 +76,7 @@ def is_of_another_label(
 ) -> bool:
     """Whether a mention of the expected value goes by another name or subject than was asked for.
 
-    Args:
-        text: the answer.
-        span: of the mention.
-        wanted: the value that is expected; None where it is a text.
-        said: what is expected, as text.
-        context: the request and the results.
+    What is expected is the value `wanted`, or where that is None the text `said`.
     """
     if wanted is not None and wanted.kind == "number" and _counts_another(text, span, context):
         return True
