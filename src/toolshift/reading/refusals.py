@@ -94,8 +94,7 @@ _FAILED_WITH = re.compile(
     _I,
 )
 """A status of HTTP, which is no value: "the server says 503"."""
-_IDENTIFIER = re.compile(r"[^\W_]*\d[^\W_]*(?:[-.@/][^\W_]+)+|[^\W\d_]+[-.@/]?\d[^\W_]*|\S+@\S+\w")
-"""A word with a figure and letters, or an address."""
+_JOINED_WORD = r"(?<![^\W_])[^\W_]+(?:[-.@/][^\W_]+)*"
 _KIND_OF_ID = r"(?:number|id|code|reference|record|one)"
 _NO_SUCH = re.compile(
     r"\bno [\w-]+ (?:with|by|named|called|matching|under|of|for) (?:that|this|the|such|your|id)\b",
@@ -197,8 +196,14 @@ def read_plain_prose(
 
 def says_of_what(text: str, request: str) -> bool:
     """Whether a refusal names what could not be found or done, by an identifier of the request."""
-    named = {word.casefold() for word in _IDENTIFIER.findall(plain(request))}
-    return any(word.casefold() in named for word in _IDENTIFIER.findall(plain(text)))
+    named = {word.casefold() for word in re.findall(_JOINED_WORD, plain(request))}
+    said = (word.casefold() for word in re.findall(_JOINED_WORD, plain(text)))
+    return any(word in named and _is_identifier(word) for word in said)
+
+
+def _is_identifier(word: str) -> bool:
+    """Whether a word has a figure and a letter, or is an address."""
+    return "@" in word or bool(re.search(r"\d", word) and re.search(r"[^\W\d_]", word))
 
 
 def _last_decisive(message_text: str, known: _Known) -> tuple[Part, list[str]]:
@@ -233,11 +238,11 @@ class _Known:
         self.counts = bool(_COUNTS.search(request))
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
         self.request = request.casefold()
-        kinds = re.findall(rf"([^\W\d_]{{3,}}) (?={_IDENTIFIER.pattern})", self.request)
-        nouns = "|".join([*map(re.escape, kinds), _KIND_OF_ID])
+        beside = re.findall(rf"([^\W\d_]{{3,}}) (?=({_JOINED_WORD}))", self.request)
+        kinds = [re.escape(noun) for noun, token in beside if _is_identifier(token)]
         self._is_none_such = re.compile(
-            rf"(?:{_IDENTIFIER.pattern})[\"')]* (?:is|was|does|did)(?:n't| not) (?:\w+ )?"
-            rf"(?:an?|any) (?:[\w-]+ ){{0,2}}(?:{nouns})\b",
+            rf"({_JOINED_WORD})[\"')]* (?:is|was|does|did)(?:n't| not) (?:\w+ )?(?:an?|any) "
+            rf"(?:[\w-]+ ){{0,2}}(?:{'|'.join([*kinds, _KIND_OF_ID])})\b",
             _I,
         )
         self._request_words = self.request.replace("-", "")
@@ -250,7 +255,7 @@ class _Known:
 
     def denies_kind(self, part: str) -> bool:
         """Whether a part says that an identifier is none: "BK-1 isn't a valid booking number"."""
-        return bool(self._is_none_such.search(part))
+        return any(map(_is_identifier, self._is_none_such.findall(part)))
 
     def is_beside(self, part: str) -> bool:
         """Whether a part speaks of e-mails, print and the like, and the request does not."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -25,6 +26,8 @@ from toolshift.reading.words import singular
 
 _I = re.IGNORECASE
 Span = tuple[int, int]
+_REACH = 400
+"""How far from a mention, in characters, other values and clauses are read."""
 _BREAK = re.compile(
     r"[.!?;](?=\s|$)|\n|,(?=\s)|\s[-–—]\s|[()]|\s(?:and|but|while|whereas|so)\s", _I
 )
@@ -78,13 +81,16 @@ def is_of_another_label(
 
     What is expected is the value `wanted`, or where that is None the text `said`.
     """
-    if wanted is not None and wanted.kind == "number" and _counts_another(text, span, context):
-        return True
+    near = [value for value in _values(text) if abs(value.start - span[0]) < _REACH]
+    if wanted is not None and wanted.kind == "number":
+        numbers = [value for value in near if value.kind == "number"]
+        if _counts_another(text, span, numbers, context):
+            return True
     names = _names(wanted, said, context)
     if names is None:
         return False
     if wanted is not None:
-        values = [value for value in values_in(text) if value.kind == wanted.kind]
+        values = [value for value in near if value.kind == wanted.kind]
         if _has_foreign_name(text, span, values, names):
             return True
         if _has_foreign_subject(text, span, values, context):
@@ -126,6 +132,13 @@ def _has(words: Iterator[str] | list[str], others: frozenset[str] | set[str]) ->
     return any(singular(one) == other or alike(one, other) for one in words for other in others)
 
 
+@lru_cache(maxsize=64)
+def _values(text: str) -> tuple[Value, ...]:
+    """The values of an answer; kept, for each mention asks again."""
+    return tuple(values_in(text))
+
+
+@lru_cache(maxsize=256)
 def _names(wanted: Value | None, said: str, context: RequestContext) -> _Names | None:
     """How the results name the expected value and others of its kind; None where they do not."""
     facts = shown_in(fold(context.shown))
@@ -155,8 +168,11 @@ def _names(wanted: Value | None, said: str, context: RequestContext) -> _Names |
 
 def _segment(text: str, span: Span, values: list[Value]) -> Span:
     """What belongs to a mention: up to the next value of its kind, and the next break."""
-    start = max((m.end() for m in _BREAK.finditer(text) if m.end() <= span[0]), default=0)
-    end = next((m.start() for m in _BREAK.finditer(text) if m.start() >= span[1]), len(text))
+    least, most = max(0, span[0] - _REACH), min(len(text), span[1] + _REACH)
+    breaks = [match.end() for match in _BREAK.finditer(text, least, span[0])]
+    start = max(breaks, default=least)
+    closing = _BREAK.search(text, span[1], most)
+    end = closing.start() if closing else most
     start = max([start, *(v.end for v in values if v.end <= span[0])])
     return start, min([end, *(v.start for v in values if v.start >= span[1])])
 
@@ -248,27 +264,30 @@ def _is_asked_elsewhere(text: str, span: Span, names: _Names, context: RequestCo
     return False
 
 
-def _counts_another(text: str, span: Span, context: RequestContext) -> bool:
+def _counts_another(text: str, span: Span, numbers: list[Value], context: RequestContext) -> bool:
     """Whether a number has another unit than the request, or a rival has the requested noun."""
     counted = _HOW_MANY.search(context.request)
-    value = next((v for v in values_in(text) if (v.start, v.end) == span), None)
+    value = next((v for v in numbers if (v.start, v.end) == span), None)
     if counted and value and is_other_quantity(text, value, RequestContext(counted[1])):
         return True  # "9 days", where grinders are counted
     asked = {singular(word) for word in _content(counted[1])} if counted else set[str]()
     if not asked or _noun_is(text, span[1], asked) is not False:
         return False
-    others = [v for v in values_in(text) if v.kind == "number" and (v.start, v.end) != span]
+    others = [v for v in numbers if (v.start, v.end) != span]
     request = {singular(word) for word in _content(context.request)}
     return any(
         _noun_is(text, other.end, asked)
-        and all(_has([word], request) for word in _content(_STOP.split(text[other.end :])[0]))
+        and all(
+            _has([word], request)
+            for word in _content(_STOP.split(text[other.end : other.end + _REACH])[0])
+        )
         for other in others
     )
 
 
 def _noun_is(text: str, end: int, asked: set[str]) -> bool | None:
     """Whether the noun behind a number is the requested one; None where none stands there."""
-    behind = re.match(r"(?:\s[^\W\d_]+){1,3}", text[end:])
+    behind = re.match(r"(?:\s[^\W\d_]+){1,3}", text[end : end + 60])
     words = _content(behind[0]) if behind else []
     if not words:
         return None
