@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from toolshift.episode.episode import read_ending
-from toolshift.reading.prose import FAILED, ProseReading
-from toolshift.reading.refusals import read_plain_prose
+from toolshift.reading.answers.by_words import matches
+from toolshift.reading.prose import FAILED, ProseReading, says_why
+from toolshift.reading.quantity import RequestContext
+from toolshift.reading.refusals import read_plain_prose, says_of_what
 
 SHOWN = '{"title":"Dune","copies":4,"status":"shipped","due":"2026-03-03","room":"Aurora"}'
 REQUEST = "How is order O-17 of mara@example.com, and how many copies of it are there?"
@@ -260,3 +262,44 @@ def test_a_quotation_is_an_answer_where_its_field_is_asked_for() -> None:
     assert read_plain_prose('It says "no record".', CAFE, asked) == ("answer", "")
     assert read_plain_prose("The note is: no record.", CAFE, asked) == ("answer", "")
     assert read_plain_prose("There is no record of it.", CAFE, asked)[0] == "refusal"
+
+
+NO_BOOKING = '{"error":{"code":"tool_error","message":"booking BK-9999 not found"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "refuses"),
+    [
+        ("BK-9999 does not appear in our records.", True),
+        ("It looks like BK-9999 isn't a valid booking number.", True),
+        ("I'm unable to locate booking BK-9999. Please check the number.", True),
+        ("Booking BK-9999 is not found. Could you double-check the number?", True),
+        ("The total of booking BK-9999 is EUR 256.00.", False),
+        ("BK-9999 is not confirmed.", False),
+        ("Could you double-check the number BK-9999?", False),
+        ("I do not know.", False),
+    ],
+)
+def test_the_words_of_a_final_answer_refuse_where_they_say_why_or_of_what(
+    text: str, refuses: bool
+) -> None:
+    asked = "What is the total of booking BK-9999?"
+    kind = read_plain_prose(text, NO_BOOKING, asked, final=True)[0]
+    assert (kind == "refusal" and (says_why(text) or says_of_what(text, asked))) is refuses
+
+
+FREE = '{"sku":"GD-202","free":0,"period":{"start":"2026-04-20","end":"2026-04-20"}}'
+DESCRIBED = "check_availability How many pieces of an item are free.\nbook_item Book an item."
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The wood chipper is not available on 2026-04-20.", "answer"),
+        ("The wood chipper (GD-202) does not exist.", "refusal"),
+    ],
+)
+def test_the_name_of_a_tool_says_what_its_field_counts(text: str, kind: str) -> None:
+    asked = "How many wood chippers (GD-202) are free on 2026-04-20?"
+    assert read_plain_prose(text, FREE, asked, True, tools=DESCRIBED)[0] == kind
+    assert matches(text, "0", RequestContext(asked, f"{FREE}\n{DESCRIBED}")) is (kind == "answer")

@@ -116,6 +116,12 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
             "\nNote: an answer type with `?` is inferred and not used: these answers are read by "
             "the rule for English. `check: {answer: ..., as: TYPE}` compares them by their type."
         )
+    if any(task.answer_type.startswith("yes_no") for task in tried):
+        say(
+            "\nNote: a bare yes or no is read as such, or in the words of the request. An answer "
+            'in other words does not pass ("still open", where the request says "paid"). Where a '
+            "result has a text for it, let the request ask for that."
+        )
     if world.shared:
         say(f"\nNote: {world.shared}.")
     if not world.writes and world.file.writes is None:

@@ -48,7 +48,7 @@ from toolshift.episode.grading_rules import answers_right
 from toolshift.episode.user import answer as user_answers
 from toolshift.reading.answers.none import is_none
 from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose, says_why
-from toolshift.reading.refusals import read_plain_prose
+from toolshift.reading.refusals import read_plain_prose, says_of_what
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
@@ -250,7 +250,8 @@ class Episode:
 
         "There is no place by that name." is a refusal, whether it is said through the protocol or
         in prose. What the check of the request takes for right stays an answer, and so does all
-        that does not say why by itself (`says_why`): here, unlike in prose, an answer is expected.
+        that says neither why by itself (`says_why`) nor of what (`says_of_what`): here, unlike in
+        prose, an answer is expected, and nobody replies to a question.
 
         Args:
             text: of the answer, as an agent gave it to `final_answer`.
@@ -272,11 +273,14 @@ class Episode:
 
         A judge is only asked where the words look like a refusal, and decides there.
         """
-        if self._goes_on or self._is_right(text) or self._read(text).kind != "refusal":
+        if self._goes_on or self._is_right(text):
             return None
-        reading = self._read(text, self.judge)
+        if self._read(text, final=True).kind != "refusal":
+            return None
+        reading = self._read(text, self.judge, final=True)
         decided = reading.judge and not reading.judge.endswith(FAILED)
-        if not decided and not says_why(text):
+        named = not has_codes(self.scene) and says_of_what(text, self.ask_now.text)
+        if not decided and not named and not says_why(text):
             return msgspec.structs.replace(reading, kind="answer")
         return reading
 
@@ -296,10 +300,13 @@ class Episode:
             if self.asked < len(scene.asks)
         )
 
-    def _read(self, text: str, judge: ProseReader | None = None) -> ProseReading:
+    def _read(
+        self, text: str, judge: ProseReader | None = None, final: bool = False
+    ) -> ProseReading:
         """What a message to the user is: a question, a refusal or an answer."""
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
-        return read_ending(self.scene, text, shown, heard_in(self.steps, self.ask_now), judge)
+        heard = heard_in(self.steps, self.ask_now)
+        return read_ending(self.scene, text, shown, heard, judge, final)
 
     def _say(self, step: Step) -> str:
         """Ends a request with the words to the user; returns the user's next turn."""
@@ -571,16 +578,24 @@ def _spoken(call: Call) -> dict[str, Any] | str:
 
 
 def read_ending(
-    scene: Scene, text: str, shown: str, request: str, judge: ProseReader | None = None
+    scene: Scene,
+    text: str,
+    shown: str,
+    request: str,
+    judge: ProseReader | None = None,
+    final: bool = False,
 ) -> ProseReading:
-    """Reads a message in prose by the rule of its scene, or by a judge."""
+    """Reads a message in prose by the rule of its scene, or by a judge; `final` if none replies."""
     reading = judge.read(text, shown, request) if judge else None
     if reading and not reading.judge.endswith(FAILED):
         return reading
     if has_codes(scene):
         kind, reason = read_prose(text, shown, request)
     else:
-        kind, reason = read_plain_prose(text, shown, request, may_be_none(scene))
+        none = may_be_none(scene)
+        lines = (f"{tool.name} {tool.description}" for tool in scene.tools) if none else ()
+        tools = "\n".join(lines)
+        kind, reason = read_plain_prose(text, shown, request, none, final, tools)
     own = ProseReading(kind, reason)
     return msgspec.structs.replace(own, judge=reading.judge) if reading else own
 

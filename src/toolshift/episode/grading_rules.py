@@ -52,21 +52,21 @@ def answer_verdicts(scene: Scene, steps: Sequence[Step]) -> list[Verdict]:
     fields = {} if bare else shown_fields(scene, steps)
     results = codes_of_results(steps) if fields else ()
     shown = _all_shown(scene, steps) if any(plain) else ""
-    data = _shown_as_data(steps) if any(ask.kind for ask in scene.asks) else ""
+    data = _shown_as_data(steps) if any(plain) else ""
     return [
-        _verdict_on(ask, step, own_words(step.said, steps), RequestContext(ask.text, shown), data)
+        _verdict_on(ask, step, own_words(step.said, steps), f"{shown}\n{data}")
         if words
         else _told(is_right(ask, step.said, fields, results))
         for ask, step, words in zip(scene.asks, said, plain, strict=False)
     ]
 
 
-def _verdict_on(ask: Ask, step: Step, answer: str, context: RequestContext, data: str) -> Verdict:
+def _verdict_on(ask: Ask, step: Step, answer: str, shown: str) -> Verdict:
     """What a plain answer is: by its type where the check says one, else by the words."""
+    context = RequestContext(ask.text, shown)
     if not (ask.pattern and ask.kind):
         return _told(is_right(ask, answer, {}, (), context))
-    read = RequestContext(context.request, f"{context.shown}\n{data}")
-    verdict = judge(answer, ask.pattern, cast(AnswerKind, ask.kind), read)
+    verdict = judge(answer, ask.pattern, cast(AnswerKind, ask.kind), context)
     return _told(step.told == "right") if verdict == "unclear" and step.told else verdict
 
 

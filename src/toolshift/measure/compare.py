@@ -187,7 +187,8 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
         return record
     answered = sum(step.kind == "answer" for step in before)
     shown = "\n".join(step.text for step in before if step.kind == "call")
-    reading = read_ending(scene, last.said, shown, heard_in(before, scene.asks[answered]), judge)
+    heard = heard_in(before, scene.asks[answered])
+    reading = read_ending(scene, last.said, shown, heard, judge, bool(last.through))
     end: End = "refused" if reading.kind == "refusal" else "answered"
     if reading.kind == "question" or (end == "answered" and answered + 1 < len(scene.asks)):
         return record

@@ -38,7 +38,7 @@ _IDIOMS = re.compile(
     r"\bif i(?:'m| am) not mistaken\b|\bunless i(?:'m| am) mistaken\b|"
     r"\bthat(?: woul|')d be\b|\bdo(?:n't| not) (?:worry|hesitate)\b|\bin case you\b|\b(?:if|"
     r"should) you\b|"
-    r"\bmust (?:also |then )?be (?:\w{3,}(?:ed|en|id|ght)|back)"
+    r"\bmust (?:also |then )?be (?:\w{2,}(?:ed|en|id|ght)|back)"
     r"(?= (?:by|on|before|at|no later|within)\b)",
     _I,
 )

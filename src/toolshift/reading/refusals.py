@@ -94,6 +94,8 @@ _FAILED_WITH = re.compile(
     _I,
 )
 """A status of HTTP, which is no value: "the server says 503"."""
+_JOINED_WORD = r"(?<![^\W_])[^\W_]+(?:[-.@/][^\W_]+)*"
+_KIND_OF_ID = r"(?:number|id|code|reference|record|one)"
 _NO_SUCH = re.compile(
     r"\bno [\w-]+ (?:with|by|named|called|matching|under|of|for) (?:that|this|the|such|your|id)\b",
     _I,
@@ -151,12 +153,25 @@ _SAYS_ANYTHING = frozenset((
 
 
 def read_plain_prose(
-    text: str, shown: str = "", request: str = "", may_be_none: bool = False
+    text: str,
+    shown: str = "",
+    request: str = "",
+    may_be_none: bool = False,
+    final: bool = False,
+    tools: str = "",
 ) -> tuple[Kind, str]:
-    """Reads a message that ends a turn in prose, in a world whose answers are plain values."""
+    """Reads a message that ends a turn in prose, in a world whose answers are plain values.
+
+    Where nobody will reply (`final`), a question behind a refusal takes nothing back. What `tools`
+    are named and described as says what "none" means, where that may be right (`may_be_none`).
+    """
     message_text = plain(text)
-    known = _Known(shown, request, may_be_none)
+    known = _Known(shown, request, may_be_none, tools)
     last, parts = _last_decisive(message_text, known)
+    if final and last == "question":
+        told = [part for part in parts if _kind(part, known) != "question"]
+        last = _last_decisive(" ".join(told), known)[0] if told else last
+        last = last if last == "refusal" else "question"
     if last == "refusal" and _only_reports(message_text, known):
         last = "value"
     if last == "question":
@@ -177,6 +192,18 @@ def read_plain_prose(
         return "answer", ""
     reason = named[0] if len(named) == 1 else linear_models().reason.best(message.reason_signs())
     return "refusal", "" if reason == "other" else reason
+
+
+def says_of_what(text: str, request: str) -> bool:
+    """Whether a refusal names what could not be found or done, by an identifier of the request."""
+    named = {word.casefold() for word in re.findall(_JOINED_WORD, plain(request))}
+    said = (word.casefold() for word in re.findall(_JOINED_WORD, plain(text)))
+    return any(word in named and _is_identifier(word) for word in said)
+
+
+def _is_identifier(word: str) -> bool:
+    """Whether a word has a figure and a letter, or is an address."""
+    return "@" in word or bool(re.search(r"\d", word) and re.search(r"[^\W\d_]", word))
 
 
 def _last_decisive(message_text: str, known: _Known) -> tuple[Part, list[str]]:
@@ -202,13 +229,22 @@ def _only_reports(message_text: str, known: _Known) -> bool:
 class _Known:
     """The values that were shown and that the user has not said."""
 
-    def __init__(self, shown: str, request: str, may_be_none: bool = False) -> None:
-        self._context = RequestContext(request, shown) if may_be_none else None
+    def __init__(
+        self, shown: str, request: str, may_be_none: bool = False, tools: str = ""
+    ) -> None:
+        self._context = RequestContext(request, f"{shown}\n{tools}") if may_be_none else None
         self._asked = values_in(request)
         self.results = ShownResults(shown)
         self.counts = bool(_COUNTS.search(request))
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
         self.request = request.casefold()
+        beside = re.findall(rf"([^\W\d_]{{3,}}) (?=({_JOINED_WORD}))", self.request)
+        kinds = [re.escape(noun) for noun, token in beside if _is_identifier(token)]
+        self._is_none_such = re.compile(
+            rf"({_JOINED_WORD})[\"')]* (?:is|was|does|did)(?:n't| not) (?:\w+ )?(?:an?|any) "
+            rf"(?:[\w-]+ ){{0,2}}(?:{'|'.join([*kinds, _KIND_OF_ID])})\b",
+            _I,
+        )
         self._request_words = self.request.replace("-", "")
         self._wanted = _stated_under(shown, _wanted_word(request))
         words = ((a or b).strip().casefold() for a, b in _SHOWN.findall(shown))
@@ -216,6 +252,10 @@ class _Known:
         new = [text.replace("_", " ") for text in texts[:_MAX_SHOWN] if text not in self.request]
         wholes = "|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)"
         self._words = re.compile(rf"(?<!\w)(?:{wholes})(?!\w)")
+
+    def denies_kind(self, part: str) -> bool:
+        """Whether a part says that an identifier is none: "BK-1 isn't a valid booking number"."""
+        return any(map(_is_identifier, self._is_none_such.findall(part)))
 
     def is_beside(self, part: str) -> bool:
         """Whether a part speaks of e-mails, print and the like, and the request does not."""
@@ -304,6 +344,7 @@ def _kind(part: str, known: _Known) -> Part:
     cannot = (
         _CANNOT.search(part)
         or _FAILED_WITH.search(part)
+        or known.denies_kind(part)
         or (_NO_SUCH.search(part) and not known.counts)
     )
     beside = known.is_beside(part)

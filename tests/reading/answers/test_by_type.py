@@ -78,7 +78,7 @@ FREE = RequestContext("Is berth A-3 free on Monday?", "{}")
         ("no", "Berth A-3 is free on Monday.", "wrong"),
         ("yes", "Berth A-3 is free on Monday.", "right"),
         ("yes", "Berth A-3 is occupied on Monday.", "unclear"),
-        ("no", "There is no boat at A-3, so it's free.", "unclear"),
+        ("no", "There is no boat at A-3, so it's free.", "wrong"),
         ("yes", "Oui, tout à fait.", "right"),
         ("yes", "Nein.", "wrong"),
         ("no", "It doesn't.", "right"),

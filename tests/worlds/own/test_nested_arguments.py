@@ -245,3 +245,58 @@ def test_a_wrong_answer_after_a_result_with_a_list_has_a_cause(tmp_path: Path) -
     scene = make_scene(load(tmp_path / "tasks.yaml"), "task", 0)
     found = called(scene, ("parcels_of", {"customer": "Mara"}), answer="K7XM-22PR")
     assert (found.passed, found.cause) == (False, "ignored_result")
+
+
+PAGED = """
+world: paged
+tools: {python: paged_tools}
+tasks:
+  - id: last
+    ask: What does the open order of Mara hold?
+    calls:
+      - {name: list_orders, arguments: {customer: Mara}}
+      - {name: get_order, arguments: {order_id: %s}}
+    check: {answer: kettle, calls: true}
+"""
+PAGED_TOOLS = '''
+def list_orders(customer: str) -> dict[str, object]:
+    """List the orders of a customer, a page at a time."""
+    return {"orders": [{"order_id": "O-1", "lines": []}, {"order_id": "O-2", "lines": [3]}],
+            "next_cursor": None}
+
+def get_order(order_id: str) -> dict[str, str]:
+    """Get an order."""
+    return {"order_id": order_id, "item": "kettle"}
+'''
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["O-2", '"{{calls[0].orders[1].order_id}}"', '"{{calls[0].orders.1.order_id}}"'],
+)
+def test_a_value_of_a_page_can_be_referred_to(tmp_path: Path, argument: str) -> None:
+    (tmp_path / "paged_tools.py").write_text(PAGED_TOOLS)
+    (tmp_path / "tasks.yaml").write_text(PAGED % argument)
+    world = load(tmp_path / "tasks.yaml")
+    (task,) = check_tasks(world)
+    assert (task.state, task.said) == ("ok", "")
+    scene = make_scene(world, "task", 0)
+    for name in ("format_drift", "csv_results"):
+        assert name not in task.not_applicable
+    assert played(apply(scene, "format_drift", 1)).passed  # the keys in the list are renamed
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ("{{calls[0].orders[1].id}}", "O-2"),
+        ("{{calls[0].orders.1.id}}", "O-2"),
+        ("{{calls[0].orders[1].tags[0]}}", "new"),
+        ("{{calls[0].orders[2].id}}", None),
+        ("{{calls[0].orders.id}}", None),
+        ("{{calls[1][0].orders[0].id}}", "O-3"),
+    ],
+)
+def test_a_reference_leads_through_lists(reference: str, value: str | None) -> None:
+    page = {"orders": [{"id": "O-1"}, {"id": "O-2", "tags": ["new"]}]}
+    assert resolved(reference, {0: page, 1: [{"orders": [{"id": "O-3"}]}]}) == value

@@ -16,9 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from toolshift.reading.answers.by_words import as_answer, plain, says_text
+from toolshift.reading.answers.by_words import as_answer, plain, says_text, unit_of
 from toolshift.reading.answers.evidence import Shown, shown_in
 from toolshift.reading.answers.kinds import ID, YES_NO, AnswerKind, kind_of
+from toolshift.reading.answers.labels import is_end_of_asked_range, is_of_another_label
 from toolshift.reading.answers.languages import in_known_form, says_in_words
 from toolshift.reading.answers.none import is_none
 from toolshift.reading.answers.stated import (
@@ -47,6 +48,8 @@ _WHOLE = re.compile(
     r"\d[^\d.!?;]{0,40}\s(?:of|out of|de|von|sur|di|van|av|из)\s(?:the |los |den )?$"
 )
 """What stands before the whole of which a number is a part: "4 of the 6"."""
+_FIGURE_BEHIND = re.compile(r"\s*[\"']?\s*:[ \t]*[^\w\s]{0,3}\d")
+"""A name that is the label of a figure."""
 _LISTED_BEFORE = re.compile(
     r"(?:^|[,\n|\[]|:\s)\s*([^,\n|.:!?]{1,40}?)\s*(?:,|\n|\||/| and )\s*[\"']?$"
 )
@@ -74,10 +77,21 @@ def judge(
     """Whether an answer is right, wrong, or unclear by its type; of several wanted the worst."""
     if not isinstance(wanted, str):
         items = [as_answer(item) for item in wanted]
-        verdicts = {judge(answer, item, kind, _beside(context, items, item)) for item in items}
+        verdicts = {_judge_one(answer, item, kind, context, items) for item in items}
         if verdicts == {"right"} and len(items) > 1 and not says_text(answer, items, context):
             return "unclear"  # its list has further items
         return next(v for v in ("wrong", "unclear", "right") if v in verdicts)
+    return _judge_one(answer, wanted, kind, context)
+
+
+def _judge_one(
+    answer: str,
+    wanted: str,
+    kind: AnswerKind | None,
+    context: RequestContext,
+    items: Sequence[str] = (),
+) -> Verdict:
+    """The verdict on one wanted answer, beside others that are wanted too."""
     kind = kind or kind_of(wanted)
     if kind == "json":
         return _judge_json(answer, wanted)
@@ -85,24 +99,19 @@ def judge(
         return _judge_regex(answer, wanted)
     text, sought = in_known_form(plain(answer)), in_known_form(fold(wanted)).strip().rstrip(".")
     if kind == "yes_no":
-        said = says_yes(text, context.request)
+        said = says_yes(text, context)
         return "unclear" if said is None else _told(said is YES_NO[sought.casefold()])
     if fold(answer).strip().rstrip(".").casefold() == fold(wanted).strip().rstrip(".").casefold():
         return "right"
     negated = re.fullmatch(r"(?:not(?: yet)?|never|no longer)\s+(.+)", sought, re.IGNORECASE)
     if negated and kind == "text":
         return _judge_negated(text, sought, negated[1])
-    return _Reading(answer, text, sought, kind, context).verdict()
+    beside = [in_known_form(fold(item)).strip() for item in items if item != wanted]
+    return _Reading(answer, text, sought, kind, context, beside).verdict()
 
 
 def _told(is_right: bool) -> Verdict:
     return "right" if is_right else "wrong"
-
-
-def _beside(context: RequestContext, items: list[str], item: str) -> RequestContext:
-    """The context of one of several wanted answers: the others are explained by the request."""
-    others = "\n".join(other for other in items if other != item)
-    return RequestContext(f"{context.request}\n{others}", context.shown)
 
 
 def _judge_json(answer: str, wanted: str) -> Verdict:
@@ -137,11 +146,18 @@ def _judge_negated(text: str, whole: str, inner: str) -> Verdict:
 
 
 class _Reading:
-    """One answer, read for one wanted value."""
+    """One answer, read for one wanted value; `beside` has the others that are wanted with it."""
 
     def __init__(
-        self, answer: str, text: str, wanted: str, kind: AnswerKind, context: RequestContext
+        self,
+        answer: str,
+        text: str,
+        wanted: str,
+        kind: AnswerKind,
+        context: RequestContext,
+        beside: Sequence[str] = (),
     ) -> None:
+        self.beside = beside
         self.answer, self.text, self.wanted = answer, text, wanted
         self.kind, self.context = kind, context
         self.options = [
@@ -159,7 +175,7 @@ class _Reading:
         self.asked = in_known_form(context.request)
         mentions = [*self._mentions()]
         self.wanted_ones = [m for m in mentions if self._is_wanted(m)]
-        self.others = [m for m in mentions if not self._is_wanted(m)]
+        self.others = [m for m in mentions if not self._is_wanted(m) and not self._is_beside(m)]
         self.own = self._words_for([s for s in shown if self._is_same(s.text)])
 
     def _shown(self) -> tuple[Shown, ...]:
@@ -180,6 +196,8 @@ class _Reading:
         if self._is_swapped(plain_ones):
             return "wrong"
         if all(map(self._is_called_otherwise, plain_ones)) or self._is_listed():
+            return "unclear"
+        if all(map(self._is_of_another_label, plain_ones)):
             return "unclear"
         return "right" if all(map(self._is_explained, self.others)) else "unclear"
 
@@ -203,6 +221,7 @@ class _Reading:
             beside = (_LISTED_BEFORE.search(before), _LISTED_BEHIND.match(after))
             items = [m[1].strip() for m in beside if m]
             new = [item for item in items if item.casefold() not in self.asked.casefold()]
+            new = [item for item in new if not any(_has(item, other) for other in self.beside)]
             if any(_shape(item) == shape and not self._is_same(item) for item in new):
                 return True
         return False
@@ -239,6 +258,9 @@ class _Reading:
 
     def _standing(self, mention: Mention) -> str:
         how = standing(self.text, mention.start, mention.end)
+        listed = self.beside and _FIGURE_BEHIND.match(self.text, mention.end)
+        if how == "doubtful" and listed:  # "Dune: 4 copies", of which Dune is wanted
+            how = standing(f"{self.text[: mention.end]}.", mention.start, mention.end)
         value = mention.value
         in_words = not re.search(r"\d", mention.text)
         if how == "denied" and value and in_words and 0.0 in value.readings:
@@ -257,6 +279,8 @@ class _Reading:
         behind = re.match(r"[\s-]*([^\W\d_]+)", self.text[value.end :])
         word = inside[0] if inside else behind[1] if behind else ""
         first, noun = word.casefold(), self.noun.casefold()
+        if unit_of(first) == unit_of(noun):
+            return True
         return not word or noun.startswith(first) or first.startswith(noun.removesuffix("s"))
 
     # -- what stands there ---------------------------------------------------------------------
@@ -330,12 +354,18 @@ class _Reading:
     def _is_same(self, text: str) -> bool:
         if self.kind in ("number", "amount", "date", "time"):
             return any(one.same(two) for one in value_of(text) for two in self.sought)
-        return _SIGNS.sub("", text.casefold()) == _SIGNS.sub("", self.wanted.casefold())
+        return _bare(text) == _bare(self.wanted)
 
     def _is_wanted(self, mention: Mention) -> bool:
         if mention.value is not None:
             return any(mention.value.same(one) for one in self.sought)
         return mention.text == self.wanted
+
+    def _is_beside(self, mention: Mention) -> bool:
+        """Whether a mention is of another thing that is wanted too."""
+        if mention.value is not None:
+            return any(mention.value.same(v) for item in self.beside for v in value_of(item))
+        return any(_bare(mention.text) == _bare(item) for item in self.beside)
 
     # -- what explains it ----------------------------------------------------------------------
 
@@ -365,7 +395,13 @@ class _Reading:
 
     def _is_called_otherwise(self, mention: Mention) -> bool:
         """Whether the wanted value is given a name under which only another one was shown."""
-        others = [fact for fact in self.facts if not self._is_same(fact.text)]
+        kind = mention.value.kind if mention.value else ""
+        others = [
+            fact
+            for fact in self.facts
+            if not self._is_same(fact.text)
+            and (not kind or any(value.kind == kind for value in value_of(fact.text)))
+        ]
         if not self.own or not others:
             return False
         about = self._about(mention)
@@ -374,6 +410,12 @@ class _Reading:
             about, self.own | words_of(self.asked)
         )
 
+    def _is_of_another_label(self, mention: Mention) -> bool:
+        """Whether the wanted value goes by another name or subject than was asked for."""
+        span, value = (mention.start, mention.end), mention.value
+        sought = next((v for v in self.sought if value and v.kind == value.kind), None)
+        return is_of_another_label(self.text, span, sought, self.wanted, self.context)
+
     def _is_explained(self, rival: Mention) -> bool:
         """Whether the request has it, or the answer gives it another name than the wanted one."""
         told_apart = is_set_aside(self.text, rival.start, rival.end)
@@ -381,6 +423,12 @@ class _Reading:
             return True
         if rival.value is not None:
             if any(rival.value.same(value) for value in values_in(self.asked)):
+                return True
+            if any(
+                is_end_of_asked_range(self.text, mine.value, rival.value, self.context)
+                for mine in self.wanted_ones
+                if mine.value is not None
+            ):
                 return True
         elif self.kind == "id" and rival.text.casefold() in self.asked.casefold():
             return not self.options
@@ -409,3 +457,11 @@ class _Reading:
 def _shape(text: str) -> tuple[bool, ...]:
     """Which words of a text begin with a capital; two texts of one sort have the same."""
     return tuple(word[:1].isupper() for word in re.findall(r"[^\W\d_]\w*", text))
+
+
+def _bare(text: str) -> str:
+    return _SIGNS.sub("", text.casefold())
+
+
+def _has(text: str, item: str) -> bool:
+    return any(True for _ in places(text, item))

@@ -9,8 +9,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolshift.core.codecs import leaves
+from toolshift.reading.answers.labels import is_end_of_asked_range, is_of_another_label
 from toolshift.reading.answers.none import is_none, says_none
+from toolshift.reading.answers.predicate import says_predicate
+from toolshift.reading.answers.yes_no import is_taken_back
 from toolshift.reading.asked_role import is_of_another_role
 from toolshift.reading.assertion import Verdict, sentence, verdict
 from toolshift.reading.choice import chooses_another
@@ -246,13 +251,14 @@ def _spoken(value: Any) -> str:
 def _says_one(text: str, wanted: str, context: RequestContext) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
-        return _says_yes_or_no(text, wanted.lower())
+        return _says_yes_or_no(text, wanted.lower(), context)
     if is_none(wanted) and not wanted.isdigit():
         return says_none(text, context) or _says_zero(text, context)
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
     has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
     if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
-        return all(_holds(list(_of_value(text, value, context))) for value in values)
+        said = all(_holds(list(_of_value(text, value, context))) for value in values)
+        return said or (is_none(wanted) and _denies_any(text, context))
     if amount and len(value_of(amount[1])) == 1:
         unit = amount[2].lower()
         if _holds(list(_of_value(text, value_of(amount[1])[0], context, unit))):
@@ -282,6 +288,12 @@ def _says_zero(text: str, context: RequestContext) -> bool:
     return any(
         _verdict(text, zero.span(), False, context) == "said" for zero in _ZERO.finditer(text)
     )
+
+
+def _denies_any(text: str, context: RequestContext) -> bool:
+    """Whether a text says without a number that there is none: "It is not available"."""
+    numbers = any(value.kind == "number" for value in values_in(text))
+    return bool(context.request) and not numbers and says_none(text, context)
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
@@ -317,10 +329,11 @@ _PLACE_OF_YES = re.compile(
 )
 
 
-def _says_yes_or_no(text: str, wanted: str) -> bool:
+def _says_yes_or_no(text: str, wanted: str, context: RequestContext) -> bool:
     """Whether a sentence begins with yes or no, or ends in it, and none with the other.
 
-    Behind a yes, "no" before a noun denies something else: "Yes. There is no charge."
+    Behind a yes, "no" before a noun denies something else: "Yes. There is no charge." Where neither
+    stands there, what was asked may be stated or denied; where one does, that may contradict it.
     """
     spots = [match.end() for match in _PLACE_OF_YES.finditer(text)]
     yes = [sign for spot in spots if (sign := _SAYS_YES.match(text, spot))]
@@ -330,7 +343,11 @@ def _says_yes_or_no(text: str, wanted: str) -> bool:
     both = _YES_OR_NO.search(text)
     wanted_ones, other = (yes, no) if _ANSWERS[wanted] else (no, yes)
     doubted = any(_PERHAPS.match(text, sign.end()) for sign in wanted_ones)
-    return not both and bool(wanted_ones) and not other and not doubted
+    stated = says_predicate(text, context)
+    if not (yes or no or both):
+        return stated is _ANSWERS[wanted]
+    contradicted = stated is (not _ANSWERS[wanted]) or is_taken_back(text)
+    return not both and bool(wanted_ones) and not other and not doubted and not contradicted
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -358,6 +375,8 @@ def _of_words(text: str, start: int, end: int, wanted: str, context: RequestCont
     if _is_choice(text, start, end) or is_corrected(text, start, end):
         return "open"
     if _is_bare_list(text, start, end, wanted or text[start:end]):
+        return "open"
+    if wanted and is_of_another_label(text, (start, end), None, wanted, context):
         return "open"
     return "open" if _has_rival_frame(text, start, end) else "said"
 
@@ -499,7 +518,8 @@ def _of_value(
             judged = "said"
         vague = judged == "said" and (
             is_corrected(text, value.start, value.end, value)
-            or _is_vague(text, values, place)
+            or _is_vague(text, values, place, context)
+            or is_of_another_label(text, (value.start, value.end), wanted, "", context)
             or (value.kind == "number" and _is_of_another(text, value, wanted, context, unit))
         )
         yield "open" if vague else judged
@@ -528,17 +548,18 @@ def _has_unit(text: str, value: Value, unit: str) -> bool:
         r"[^\W\d_]+|°[CF]?", text[value.end : sentence(text, value.start, value.end)[1]]
     )
     words = [inside[0].lower()] if inside else [word.lower() for word in behind[:4]]
-    stem = _stem(unit)
-    if not words or any(_stem(word) == stem for word in words):
+    stem = unit_of(unit)
+    if not words or any(unit_of(word) == stem for word in words):
         return True
     return words[0] in ("in", "at", "for", "on", "of", "are", "is") and not inside
 
 
-def _stem(word: str) -> str:
+def unit_of(word: str) -> str:
+    """The one name of a unit ("minutes" is "min"), or the singular of another word."""
     return _UNITS.get(word) or singular(word)
 
 
-def _is_vague(text: str, values: list[Value], place: int) -> bool:
+def _is_vague(text: str, values: list[Value], place: int, context: RequestContext) -> bool:
     """Whether a value is a bound, an end of a range, part of another number, or one of several."""
     value = values[place]
     first, last = sentence(text, value.start, value.end)
@@ -555,11 +576,33 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
             return True
     elif _MOMENT.search(before) and not re.search(r"n't\b|\bnot\b|\bor before\b", before, _I):
         return True
-    if value.kind == "date" and (_PART_BEFORE.search(before) or _PART_AFTER.match(after)):
+    part = _PART_BEFORE.search(before) if value.kind == "date" else None
+    if part and not _ends_range(text, value, first + part.start(), context):
         return True
     near = values[max(0, place - MAX_PLACES) : place + MAX_PLACES]
     rivals = [other for other in near if not other.same(value)]
-    return any(_is_rival(text, value, other) and not _is_gone(text, other) for other in rivals)
+    if value.kind == "date" and _PART_AFTER.match(after):
+        return not any(is_end_of_asked_range(text, value, other, context) for other in rivals)
+    return any(
+        _is_rival(text, value, other)
+        and not _is_gone(text, other)
+        and not is_end_of_asked_range(text, value, other, context)
+        for other in rivals
+    )
+
+
+def _ends_range(text: str, value: Value, start: int, context: RequestContext) -> bool:
+    """Whether a day before a date is the other end of a range that the request asks the end of."""
+    day = re.match(r"\d+", text[start:])
+    written = text[value.start : value.end]
+    other = value_of(re.sub(r"^\d{1,2}", day[0], written)) if day else []
+    return any(
+        is_end_of_asked_range(
+            text, value, replace(one, start=start, end=start + len(day[0])), context
+        )
+        for one in other
+        if day
+    )
 
 
 def _is_gone(text: str, other: Value) -> bool:
@@ -588,7 +631,7 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
     behind = re.match(r"\s*([^\W\d_]+)", text[late.end :])
     if noun and _OR_ELSE.fullmatch(between[noun.end() :]):
         return True
-    if noun and behind and _stem(noun[1].lower()) == _stem(behind[1].lower()):
+    if noun and behind and unit_of(noun[1].lower()) == unit_of(behind[1].lower()):
         return bool(_JOINED.fullmatch(between[noun.end() :].strip(" .") or ","))
     return _same_frame(text, value, other)
 

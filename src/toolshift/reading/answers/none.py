@@ -51,8 +51,10 @@ def says_none(text: str, context: RequestContext) -> bool:
 def _places(text: str, context: RequestContext) -> Iterator[tuple[int, int]]:
     """The places where a text says that there is no value."""
     about = telling_words(context.request)
-    for key in _EMPTY.findall(context.shown[:_MAX_SHOWN]):
+    shown = context.shown[:_MAX_SHOWN]
+    for key in _EMPTY.findall(shown):
         about |= telling_words(key.replace("_", " "))
+        about |= _said_of(key.replace("_", " "), shown)
     for match in _ABSENT.finditer(text):
         if match["word"]:
             if not _OF_OTHER.match(text, match.end()):
@@ -63,6 +65,16 @@ def _places(text: str, context: RequestContext) -> Iterator[tuple[int, int]]:
         word = match["noun"] or match["verb"] or match["un"]
         if word.casefold()[:5] in about:
             yield match.span()
+
+
+def _said_of(key: str, shown: str) -> set[str]:
+    """The words in the names of tools whose description speaks of an empty field.
+
+    `check_availability`, described as "How many pieces are free", makes "not available" of "free".
+    """
+    about = re.compile(rf"^(\w+_\w+) .*\b{re.escape(key)}\b", re.M | _I)
+    names = about.findall(shown) if len(key) > 2 else []
+    return {word for name in names for word in telling_words(name.replace("_", " "))}
 
 
 def _is_not_there(text: str, match: re.Match[str]) -> bool:

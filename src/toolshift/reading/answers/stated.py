@@ -24,7 +24,7 @@ _END = re.compile(
     _I,
 )
 """Where one clause ends and another begins."""
-_DENIES = re.compile(
+DENIES = re.compile(
     r"\b(?:not|never|no|neither|nor|without|cannot|instead|rather|nicht|kein\w*|statt|pas|jamais|"
     r"non|ni|nunca|n[aã]o|niet|geen|inte|ikke|nie|не|нет|değil)\b(?!-)|n['’]t\b|\bau lieu\b",
     _I,
@@ -38,7 +38,9 @@ _DOUBTS = re.compile(
     r"\b(?:or|either|if|whether|maybe|perhaps|probably|possibly|might|could|unsure|doubt|guess|"
     r"about|around|approximately|roughly|nearly|almost|between|least|most|more|less|fewer|over|"
     r"under|before|after|until|till|above|below|later|earlier|past|one of|up to|may (?:be|have)|"
-    r"will be|must be|yet to|supposed|used to|former\w*|previous\w*|prior|originally|outdated|"
+    r"will be|"
+    r"must be(?! (?:\w{2,}(?:ed|en|id|ght)|back) (?:by|on|at|within)\b)|yet to|"
+    r"supposed|used to|former\w*|previous\w*|prior|originally|outdated|"
     r"replaced|"
     r"oder|vielleicht|ob|falls|etwa|zirka|mindestens|höchstens|zwischen|vor|nach|ou|peut-être|"
     r"environ|avant|après|moins|quizás?|tal vez|antes|después|menos|más|forse|prima|dopo|circa|"
@@ -46,6 +48,7 @@ _DOUBTS = re.compile(
     r"или|может|около|veya|belki)\b|(?<=\s)[oó](?=\s)|[<>≤≥~±]\s?$|^\s?\+|または|たぶん",
     _I,
 )
+_NO_LATER = re.compile(r"\bno later than\b", _I)
 _LABELS = re.compile(r"\s*[\"']?\s*:[ \t]*(?!true\b|yes\b)[^\s]", _I)
 """What makes a name of the words before it: "shipped: false"."""
 _INSTEAD = re.compile(r"\b(?:instead|rather than|statt|anstatt)\b|\bau lieu\b", _I)
@@ -86,12 +89,13 @@ def clause_of(text: str, start: int, end: int) -> Clause:
 
 def standing(text: str, start: int, end: int) -> Standing:
     """Whether the words around a mention state it, deny it, or leave it in doubt."""
+    text = _NO_LATER.sub(lambda match: "by".ljust(len(match[0])), text)
     clause = clause_of(text, start, end)
     if _LABELS.match(text, end):
         return "doubtful"
     if clause.asks or any(map(_DOUBTS.search, (clause.before, clause.after, clause.behind))):
         return "doubtful"
-    denial = next(iter([*_DENIES.finditer(clause.before)][-1:]), None)
+    denial = next(iter([*DENIES.finditer(clause.before)][-1:]), None)
     if denial:
         between = clause.before[denial.end() :]
         near = len(between.split()) <= 3
@@ -101,7 +105,7 @@ def standing(text: str, start: int, end: int) -> Standing:
             return "denied" if near and own else "doubtful"
     if _DENIES_BEHIND.match(clause.after):
         return "denied"
-    return "doubtful" if _DENIES.search(_INSTEAD.split(clause.after)[0]) else "plain"
+    return "doubtful" if DENIES.search(_INSTEAD.split(clause.after)[0]) else "plain"
 
 
 def is_set_aside(text: str, start: int, end: int) -> bool:
@@ -109,7 +113,7 @@ def is_set_aside(text: str, start: int, end: int) -> bool:
     clause = clause_of(text, start, end)
     return bool(
         standing(text, start, end) == "denied"
-        or _DENIES.search(clause.before[-24:])
+        or DENIES.search(clause.before[-24:])
         or _FORMER.search(clause.before)
         or _FORMER.match(clause.after.lstrip())
     )
@@ -140,15 +144,16 @@ def _pairs(word: str) -> list[str]:
 
 def shared(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether two sets share a word, in whatever ending of it."""
-    return any(_alike(one, other) for one in words for other in others)
+    return any(alike(one, other) for one in words for other in others)
 
 
 def without(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     """The words that have no like among others."""
-    return frozenset(word for word in words if not any(_alike(word, other) for other in others))
+    return frozenset(word for word in words if not any(alike(word, other) for other in others))
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
+    """Whether two words are the same but for their endings."""
     if one == other:
         return True
     short, long = sorted((one, other), key=len)

@@ -1,6 +1,7 @@
 """Whether an answer says yes or no: by the word, or by what was asked, stated or denied.
 
-Without the word, a clause counts that repeats most of what was asked and adds nothing of its own:
+Without the word, a clause counts that has the predicate of the question (`predicate`). Where
+none has, one that repeats most of what was asked and adds nothing of its own:
 "Berth 3 is free" to "Is berth 3 free?", and not "Berth 3 is occupied".
 """
 
@@ -8,7 +9,9 @@ from __future__ import annotations
 
 import re
 
+from toolshift.reading.answers.predicate import says_predicate
 from toolshift.reading.answers.stated import without, words_of
+from toolshift.reading.quantity import RequestContext
 
 _I = re.IGNORECASE
 _LEAD = (
@@ -25,11 +28,16 @@ _NO = re.compile(
     _LEAD + r"(?:(?:unfortunately|sorry|i'm afraid|hélas|leider)?,?\s*)(?:no|nope|false|nein|"
     r"non|não|nee|nej|nei|nie|нет|hayır|ei|nem|いいえ|不是?|아니요)(?=\s*(?:$|[.,!;:\n—–-]))|"
     r"\b(?:unfortunately|sorry|of course|certainly|leider|hélas|helaas)[, ]+"
-    r"(?:not|nicht|non|niet)\b",
+    r"(?:not|nicht|non|niet)\b|" + _LEAD + r"not (?:yet|really|at all)(?=\s*(?:$|[.,!;:\n—–-]))",
     _I,
 )
 _BOTH = re.compile(
     r"\byes\b[^.!?]{0,12}\bno\b(?!\s+\w)|\bno\b[^.!?]{0,12}\byes\b|\bmaybe\b|\bperhaps\b", _I
+)
+_TAKEN_BACK = re.compile(
+    r"\byes\b[,;.:]?\s+(?:but|although|though|however),?\s(?!i\b|we\b)"
+    r"(?:(?!\bbut\b)[^.!?;\n]){0,60}?(?:\b(?:not|never|no|nobody|none|nothing|cannot)\b|n['’]t\b)",
+    _I,
 )
 _CLAUSE = re.compile(r"[.!?;\n]+\s*|,\s+|\s(?:but|because|aber|mais|pero)\s", _I)
 _DENIES = re.compile(
@@ -49,20 +57,26 @@ _ELLIPSIS = re.compile(
 """A statement that leaves out what was asked: "It does." """
 
 
-def says_yes(text: str, request: str) -> bool | None:
+def says_yes(text: str, context: RequestContext) -> bool | None:
     """Whether a text says yes (True), no (False), or neither, or both (None)."""
     text = text.strip()
     yes, no = bool(_YES.search(text)), bool(_NO.search(text))
     if _BOTH.search(text) or _HEDGES.search(text) or text.endswith("?"):
         return None
+    stated = says_predicate(text, context)
     if yes != no:
-        return yes
+        return yes if stated in (None, yes) and not is_taken_back(text) else None
     if yes and no:
         return None
-    return _by_predicate(text, request)
+    return _by_repeating(text, context.request) if stated is None else stated
 
 
-def _by_predicate(text: str, request: str) -> bool | None:
+def is_taken_back(text: str) -> bool:
+    """Whether a yes is followed by a denial that is set against it: "Yes, but nothing came"."""
+    return bool(_TAKEN_BACK.search(text))
+
+
+def _by_repeating(text: str, request: str) -> bool | None:
     """What the clauses say that repeat what was asked."""
     asked = without(words_of(request), _SMALL)
     if not asked:

@@ -11,7 +11,17 @@ from toolshift.core.errors import ConnectionDropped
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
 from toolshift.reading.text import fold
 from toolshift.worlds.own.arguments import plain_value, same, without_defaults
-from toolshift.worlds.own.file import ANY, EXAMPLE, LIKE, REFERENCE, Call, Given, is_free
+from toolshift.worlds.own.file import (
+    ANY,
+    EXAMPLE,
+    LIKE,
+    REFERENCE,
+    Call,
+    Given,
+    is_free,
+    keys_of,
+    value_at,
+)
 from toolshift.worlds.own.recording import Recording, Write, as_write
 from toolshift.worlds.own.sources import Opened
 
@@ -50,9 +60,7 @@ def found(results: Mapping[int, Any], call: str, record: str | None, path: str) 
     if isinstance(value, list):
         place = int(record or 0)
         value = value[place] if place < len(value) else None
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+    return value_at(value, keys_of(path))
 
 
 def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:

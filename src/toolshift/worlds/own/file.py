@@ -45,8 +45,13 @@ EPISODE_DIR = "{episode_dir}"
 SHOWN_DIR = "/episode"
 MAX_PLACES = 300_000
 """Values that a file may have, those that aliases stand for included."""
-REFERENCE = re.compile(r"\{\{\s*calls\[(\d{1,6})\](?:\[(\d{1,6})\])?\.([\w.-]+)\s*\}\}")
-"""`{{calls[0].order_id}}`, and `{{calls[0][2].order_id}}` for the third record of a list."""
+REFERENCE = re.compile(
+    r"\{\{\s*calls\[(\d{1,6})\](?:\[(\d{1,6})\])?\.([\w-](?:[\w.-]|\[\d{1,6}\])*)\s*\}\}"
+)
+"""`{{calls[0].order_id}}`, and `{{calls[0][2].order_id}}` for the third record of a list.
+
+A list on the way takes a place too: `{{calls[0].orders[2].order_id}}`.
+"""
 
 
 @dataclass(frozen=True)
@@ -326,7 +331,8 @@ class _Reader:
         if isinstance(value, str) and "{{" in value:
             found = REFERENCE.findall(value)
             if not found:
-                raise self.wrong(place, f"{value!r} refers to nothing: {{{{calls[0].some_key}}}}")
+                ways = "{{calls[0].some_key}}, {{calls[0].some_list[0].some_key}}"
+                raise self.wrong(place, f"{value!r} refers to nothing; a reference is {ways}")
             for each in found:
                 if int(each[0]) >= number:
                     raise self.wrong(place, f"call {number} can refer to earlier calls only")
@@ -485,6 +491,28 @@ def swapped(data: Any, old: str, new: str) -> Any:
     if isinstance(data, Mapping):
         return {swapped(k, old, new): swapped(value, old, new) for k, value in data.items()}
     return [swapped(value, old, new) for value in data] if isinstance(data, list) else data
+
+
+def keys_of(path: str) -> tuple[str | int, ...]:
+    """The keys and the places of lists of a reference's path: `orders[2].id`, or `orders.2.id`."""
+    found = re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)
+    return tuple(int(place) if place else key for place, key in found)
+
+
+def path_of(keys: Iterable[str | int]) -> str:
+    """The path by which a reference names a value; `keys_of` reads it back."""
+    parts = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return "".join(parts).removeprefix(".")
+
+
+def value_at(data: Any, keys: Iterable[str | int]) -> Any:
+    """The value that lies below some keys and places; None where they lead nowhere."""
+    for key in keys:
+        if isinstance(data, list) and str(key).isdecimal():
+            data = data[int(key)] if int(key) < len(data) else None
+        else:
+            data = data.get(str(key)) if isinstance(data, dict) else None
+    return data
 
 
 def is_free(value: Any) -> bool:

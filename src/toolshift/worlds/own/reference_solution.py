@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,15 @@ from toolshift.episode.oracle import EpisodeBackend
 from toolshift.reading.answers.by_words import as_answer, data_values, is_pattern, single_values
 from toolshift.reading.answers.example import says_right
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
-from toolshift.worlds.own.file import REFERENCE, Call, Given, is_free
+from toolshift.worlds.own.file import (
+    REFERENCE,
+    Call,
+    Given,
+    is_free,
+    keys_of,
+    path_of,
+    value_at,
+)
 from toolshift.worlds.own.sources import fact
 from toolshift.worlds.own.spare import (
     Reference,
@@ -132,10 +141,47 @@ class ScriptedSolution:
         if place >= len(records):
             raise Impossible("not_found")
         name = self.given.calls[int(call)].name
-        value = records[place].get(fact(name, tuple(path.split("."))))
+        true = None if self.spare is None else self.spare.results.get(int(call))
+        if isinstance(true, list):
+            true = true[place] if place < len(true) else None
+        value = _below(records[place], true, name, keys_of(path))
         if value is None:
             raise Impossible("not_found")
         return value
+
+
+def _below(record: Mapping[str, Any], true: Any, tool: str, keys: tuple[str | int, ...]) -> Any:
+    """A value among the facts of a record, or inside of a list that is one of them."""
+    for size in range(len(keys), 0, -1):
+        whole = record.get(fact(tool, tuple(map(str, keys[:size]))))
+        if whole is not None:
+            return _inside(whole, value_at(true, keys[:size]), keys[size:])
+    return None
+
+
+def _inside(shown: Any, true: Any, keys: tuple[str | int, ...]) -> Any:
+    """A value of a list as it is shown: in a cell as its JSON, with keys that may be renamed.
+
+    Renamed keys stand in the order of the true ones.
+    """
+    for key in keys:
+        if isinstance(shown, str):
+            shown = _as_data(shown)
+        same_keys = isinstance(shown, dict) and isinstance(true, dict) and len(shown) == len(true)
+        if same_keys and key not in shown and key in true:
+            shown = [*shown.values()][[*true].index(key)]
+        else:
+            shown = value_at(shown, (key,))
+        true = value_at(true, (key,))
+    return shown
+
+
+def _as_data(text: str) -> Any:
+    """The JSON that a text is; the text itself where it is none."""
+    try:
+        return json.loads(text) if text[:1] in ("[", "{") else text
+    except (ValueError, RecursionError):
+        return text
 
 
 def answer_of_results(given: Given, heard: ActResult, texts: list[str]) -> str:
@@ -286,7 +332,7 @@ def _find(value: Any, results: Mapping[int, Any], before: int) -> str:
         for record, path, other in values_at(results.get(call)):
             if other == value and type(other) is type(value):
                 place = "" if record is None else f"[{record}]"
-                found = "{{" + f"calls[{call}]{place}.{'.'.join(path)}" + "}}"
-                if REFERENCE.fullmatch(found) and not any("." in key for key in path):
+                found = "{{" + f"calls[{call}]{place}.{path_of(path)}" + "}}"
+                if REFERENCE.fullmatch(found) and keys_of(path_of(path)) == path:
                     return found  # else it has a key that no reference can name
     return ""

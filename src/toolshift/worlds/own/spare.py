@@ -24,10 +24,10 @@ from toolshift.reading.answers.by_words import as_answer, matches, passage, sing
 from toolshift.reading.answers.example import says_right
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
-from toolshift.worlds.own.file import Given
+from toolshift.worlds.own.file import Given, keys_of, path_of
 from toolshift.worlds.own.stand_in import ActResult
 
-Path = tuple[str, ...]
+Path = tuple[str | int, ...]
 
 
 class Reference(NamedTuple):
@@ -82,12 +82,11 @@ class Spare:
             return value
         for place in heard:
             for number, keys, other in values_at(self.results.get(place)):
-                named = isinstance(value, str) or keys[-1] == path.rsplit(".", maxsplit=1)[-1]
-                plain = not any("." in key for key in keys)
+                named = isinstance(value, str) or _name(keys) == _name(keys_of(path))
+                plain = keys_of(path_of(keys)) == keys
                 if named and plain and type(other) is type(value) and other == value:
-                    return Reference(
-                        str(place), None if number is None else str(number), ".".join(keys)
-                    )
+                    record = None if number is None else str(number)
+                    return Reference(str(place), record, path_of(keys))
         raise Impossible("not_found")
 
     @cached_property
@@ -105,7 +104,7 @@ class Spare:
             for _, path, value in values_at(self.results[place]):
                 said = map(as_answer, single_values(value))
                 if any(value_says(one, item, self.given.check.kind) for one in said):
-                    return place, path[-1], value
+                    return place, _name(path), value
         for place in sorted(self.results, reverse=True):
             if words_saying(JSON.encode(self.results[place]).decode(), item):
                 return place, "", None
@@ -136,12 +135,32 @@ def words_saying(text: str, wanted: str) -> str:
 
 
 def values_at(data: Any) -> Iterator[tuple[int | None, Path, Any]]:
-    """The values of a result that is a record or a list of such."""
+    """The values of a result that is a record or a list of such; of lists in it each value too."""
     records = data if isinstance(data, list) else [data]
     for number, record in enumerate(records):
         if isinstance(record, dict):
             for path, value in leaves(record):
-                yield (number if isinstance(data, list) else None), path, value
+                spot = number if isinstance(data, list) else None
+                yield spot, path, value
+                for inner, one in _inside(value):
+                    yield spot, (*path, *inner), one
+
+
+def _inside(value: Any) -> Iterator[tuple[Path, Any]]:
+    """What lies inside of a list, at every depth."""
+    if isinstance(value, dict):
+        for keys, one in leaves(value):
+            yield keys, one
+            yield from (((*keys, *inner), each) for inner, each in _inside(one))
+    for place, one in enumerate(value if isinstance(value, list) else ()):
+        if not isinstance(one, dict):
+            yield (place,), one
+        yield from (((place, *inner), each) for inner, each in _inside(one))
+
+
+def _name(keys: Path) -> str:
+    """The last key of a path, without places of lists."""
+    return next((key for key in reversed(keys) if isinstance(key, str)), "")
 
 
 def states(text: str, value: Any) -> bool:
