@@ -67,7 +67,7 @@ def cause(*steps: Step, scene: Scene = BOOKING, end: Any = "answered") -> str:
 
 def test_what_the_endings_alone_say() -> None:
     assert cause(FIND, end="infrastructure") == "infrastructure"
-    assert cause(FIND, end="crashed") == "malformed_output"
+    assert cause(FIND, end="crashed") == "broke_down"
     assert cause(FIND, BUDGET, end="budget") == "budget"
     assert cause(REFUSE, end="refused") == "wrong_refusal"
     assert cause(FIND, SLOTS, REFUSE, end="refused") == "wrong_refusal"

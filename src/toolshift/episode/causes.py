@@ -52,6 +52,7 @@ CAUSES = (
     "answered_without_evidence",
     "wrong_refusal",
     "malformed_output",
+    "broke_down",
     "budget",
     "infrastructure",
     "simulator",
@@ -85,7 +86,8 @@ CAUSES = (
 - guessed_among_codes: offered several codes and left it open which is meant.
 - answered_without_evidence: answered although the request could not be, or was not, fulfilled.
 - wrong_refusal: refused a request that could be fulfilled, or before there was a reason to.
-- malformed_output: a call that could not be read, or an agent that broke down.
+- malformed_output: a call that could not be read.
+- broke_down: its own code raised, took longer than it may, or ended or replied without an answer.
 - budget: ran out of calls or turns.
 - infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
@@ -94,6 +96,7 @@ CAUSES = (
 - dropped_connection: a server broke off the connection in a call; neither a pass nor a failure.
 """
 
+BROKE_DOWN = "broke_down"
 LASTING = ("surplus_write", "missed_page")
 """Mistakes that no later call of the same tool corrects."""
 FORMER_NAMES = {
@@ -113,8 +116,19 @@ _LONG = 100  # letters of a value from which on it is compared roughly: exactly 
 _MAX_TRIED = 300  # places with the letters of a value that are compared exactly
 
 
-def current_name(cause: str) -> str:
-    """The current name of a cause; files of format 1 have other names for two causes."""
+def current_name(cause: str, end: str = "") -> str:
+    """The current name of a stored cause.
+
+    Args:
+        cause: as it is stored. Files of format 1 have other names for two causes.
+        end: how the episode ended. An agent that broke down was `malformed_output` once, which it
+            is now for calls that cannot be read alone.
+
+    Returns:
+        One of `CAUSES`, or the stored cause where it has no other name.
+    """
+    if cause == "malformed_output" and end == "crashed":
+        return BROKE_DOWN
     return FORMER_NAMES.get(cause, cause)
 
 
@@ -123,7 +137,7 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if end == "infrastructure":
         return "infrastructure"
     if end == "crashed":
-        return "malformed_output"
+        return BROKE_DOWN
     slips = list(_slips(scene, steps))
     if end == "budget":
         in_a_loop = bool(steps) and steps[-1].said == REPEATS
