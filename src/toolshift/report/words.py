@@ -26,7 +26,7 @@ CAUSES = {
     "no_recovery": "It stopped at a failure or a notice that offered a way on.",
     "wrong_order": "It called a tool before the one that yields what the tool needs.",
     "repetition": "It made a failed call again although nothing asked for it.",
-    "guessed_among_codes": "It offered several codes and left it open which one is meant.",
+    "guessed_among_codes": "It offered several codes or values and left it open which is meant.",
     "answered_without_evidence": "It answered without evidence: the request was not fulfilled.",
     "wrong_refusal": "Wrong refusal: it refused a solvable task, or before there was a reason to.",
     "malformed_output": "It made a call that could not be read.",
