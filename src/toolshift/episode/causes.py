@@ -119,15 +119,9 @@ _MAX_TRIED = 300  # places with the letters of a value that are compared exactly
 
 
 def current_name(cause: str, end: str = "") -> str:
-    """The current name of a stored cause.
+    """The current name of a stored cause; files of format 1 have other names for two causes.
 
-    Args:
-        cause: as it is stored. Files of format 1 have other names for two causes.
-        end: how the episode ended. An agent that broke down was `malformed_output` once, which it
-            is now for calls that cannot be read alone.
-
-    Returns:
-        One of `CAUSES`, or the stored cause where it has no other name.
+    An agent that broke down was `malformed_output` once, which calls that cannot be read still are.
     """
     if cause == "malformed_output" and end == "crashed":
         return BROKE_DOWN
