@@ -813,6 +813,20 @@ def test_a_wrong_write_is_the_cause_and_the_place(
         assert named(episode) == (cause, 1)
 
 
+def test_another_write_beside_that_of_the_same_turn_is_surplus() -> None:
+    """Though a later turn asks for one too."""
+    scene = scene_of("booking", ("rule_update", 1))
+    book = next(n for n, step in enumerate(scene.rehearsal) if step.effects)
+    right, rest = scene.rehearsal[book], scene.rehearsal[book + 1 :]
+    true = (("book_slot", {**right.true[0][1], "slot_id": "S8510"}),)
+    other = but(right, true=true, effects=(("book_slot", "PL-1", "S8510", 8),))
+    before = (*scene.rehearsal[: book - 1], but(scene.rehearsal[book - 1], text="S8510"))
+    told = (*before, passing_with(other, slot_id="S8510"))
+    assert cause(*told, right, *rest, scene=scene) == "surplus_write"
+    assert cause(*before, right, told[-1], *rest, scene=scene) == "surplus_write"
+    assert cause(*told, *rest, scene=scene) in ("ignored_result", "bad_arguments")
+
+
 def test_a_write_that_a_look_up_did_not_ask_for_is_surplus(rental: Rental) -> None:
     scene = rental("who")
     assert named(played(scene, INES, ("book", RENTAL), said="C-41")) == ("surplus_write", 1)

@@ -431,8 +431,11 @@ def _writes_unasked(scene: Scene, step: Step) -> bool:
 def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
     """The call of another thing that a failed call or a wrong write only goes on with, if any."""
     picked = _picked_another(scene, steps[:number]) if scene.solvable else None
-    harmless = steps[number].ok and not _writes_unasked(scene, steps[number])
-    if picked is None or harmless or _made_right_later(scene, steps, picked):
+    wrote = _writes_unasked(scene, steps[number])  # which no later call makes good
+    made_good = picked is not None and _made_right_later(
+        scene, steps[:number] if wrote else steps, picked
+    )
+    if picked is None or made_good or (steps[number].ok and not wrote):
         return None
     brought = steps[picked].text
     others = (s.text for s in steps[:picked] if s.text != brought)
@@ -577,7 +580,11 @@ def _wrote_another(scene: Scene, steps: Sequence[Step], number: int) -> str:
     now = [
         call for due in due_by_turn(scene)[turn : turn + 1] for each in due for call in each.true
     ]
-    due = [call for call in now if call[0] not in names]
+    wanted, due = ([c for c in now if (c[0] in names) == same] for same in (True, False))
+    around = (*_since_an_answer(before), *_until_an_answer(steps[number + 1 :]))
+    made = [call for each in around if each.ok for call in each.true]
+    if wanted and all(call in made for call in wanted):
+        return "surplus_write"
     in_part = _looked_at_a_part(due, before)  # of a list, from which it is made
     return "ignored_result" if in_part else _cause_of_picking(scene, steps, number)
 
