@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -67,7 +68,7 @@ def cause(*steps: Step, scene: Scene = BOOKING, end: Any = "answered") -> str:
 
 def test_what_the_endings_alone_say() -> None:
     assert cause(FIND, end="infrastructure") == "infrastructure"
-    assert cause(FIND, end="crashed") == "malformed_output"
+    assert cause(FIND, end="crashed") == "broke_down"
     assert cause(FIND, BUDGET, end="budget") == "budget"
     assert cause(REFUSE, end="refused") == "wrong_refusal"
     assert cause(FIND, SLOTS, REFUSE, end="refused") == "wrong_refusal"
@@ -230,7 +231,9 @@ def test_a_tool_without_a_part_in_the_task_is_wrong_where_it_leads_astray() -> N
 
 def test_a_surplus_read_of_which_no_use_is_made_is_no_slip() -> None:
     assert cause(FIND, REVIEWS, SLOTS, BOOK, WRONG) == "ignored_result"
-    assert cause(FIND, but(REVIEWS, effects=(("rate", 5),)), SLOTS, BOOK, WRONG) == "wrong_tool"
+    wrote = but(REVIEWS, effects=(("rate", 5),))
+    assert cause(FIND, wrote, SLOTS, BOOK, WRONG) == "surplus_write"  # in place of nothing
+    assert cause(FIND, wrote, WRONG) == "wrong_tool"
     # What was known before the read is no use made of it: a word of the arguments, a short word.
     known = but(REVIEWS, text=REVIEWS.text + " PL-1118 7")
     assert cause(FIND, known, SLOTS, BOOK, WRONG) == "ignored_result"
@@ -614,7 +617,7 @@ def test_a_value_in_another_form_is_no_value_that_nothing_had_shown(
 ) -> None:
     scene = tracker(tmp_path, monkeypatch, 0)
     steps = played(scene, GET, ("plan", {**PLAN, **other}), said="no idea").steps
-    assert not [slip for slip in _slips(scene, steps) if slip[1] == "bad_arguments"]
+    assert "invented_value" not in [slip for _, slip in _slips(scene, steps)]
     invented = played(scene, GET, ("plan", {**PLAN, "day": "2026-12-04"}), said="no idea")
     assert cause(*invented.steps, scene=scene) == "invented_value"
     composed = {**PLAN, "owner": "whoever has the time to look after it this week"}
@@ -676,6 +679,183 @@ def test_a_page_of_the_tools_own_is_missed(
     assert grade(other).cause in ("missed_page", "bad_arguments")
     assert grade(played(scene, first, second, third, said="T-1")).cause == "ignored_result"
     assert grade(played(scene, first, second, third, said="T-1, T-2, T-3")).passed
+
+
+RENTALS = '''
+from typing import Literal, TypedDict
+
+class Price(TypedDict, total=False):
+    most: float
+
+class Filters(TypedDict, total=False):
+    category: Literal["power", "garden"]
+    price: Price
+
+class Line(TypedDict):
+    sku: str
+    quantity: int
+
+def find_customer(email: str) -> dict:
+    """Find a customer."""
+    return {"customer_id": "C-41" if email.startswith("ines") else "C-77", "mate": "C-77"}
+
+def search(filters: Filters) -> list[dict]:
+    """Search equipment."""
+    return [{"name": "Angle grinder" if filters["category"] == "power" else "Hedge trimmer"}]
+
+def book(customer_id: str, lines: list[Line], period: dict, kind: Literal["hire", "sale"]) -> dict:
+    """Book equipment for a customer."""
+    return {"booking": f"BK-{customer_id[2:]}{lines[0]['quantity']}-{kind.upper()}"}
+
+def cancel(booking: str) -> dict:
+    """Cancel a booking."""
+    return {"cancelled": booking}
+'''
+RENTAL_TASKS = """
+world: rentals
+tools: {python: rentals_of_causes}
+writes: [book, cancel]
+tasks:
+  - {id: search, kind: search, ask: "Which power tools are there at 50 EUR or less?", calls: [
+      {name: search, arguments: {filters: {category: power, price: {most: 50}}}}],
+     check: {answer: Angle grinder}}
+  - {id: book, kind: book,
+     ask: "Hire two angle grinders (PW-102) out to ines@morel.example DATES. What is the number?",
+     calls: [{name: find_customer, arguments: {email: ines@morel.example}},
+      {name: book, arguments: {customer_id: "{{calls[0].customer_id}}", kind: hire,
+        lines: [{sku: PW-102, quantity: 2}], period: {start: 2026-03-16, end: 2026-03-18}}}],
+     check: {answer: BK-412-HIRE, calls: true}}
+  - {id: who, kind: who, ask: "Which customer number has ines@morel.example?",
+     calls: [{name: find_customer, arguments: {email: ines@morel.example}}],
+     check: {answer: C-41}}
+"""
+INES = ("find_customer", {"email": "ines@morel.example"})
+RENTAL = {
+    "customer_id": "C-41",
+    "kind": "hire",
+    "lines": [{"sku": "PW-102", "quantity": 2}],
+    "period": {"start": "2026-03-16", "end": "2026-03-18"},
+}
+Rental = Callable[..., Scene]
+
+
+@pytest.fixture
+def rental(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rental:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "rentals_of_causes", raising=False)
+    (tmp_path / "rentals_of_causes.py").write_text(RENTALS)
+
+    def scene(kind: str, dates: str = "from 16 to 18 March 2026", *stack: tuple[str, int]) -> Scene:
+        (tmp_path / "tasks.yaml").write_text(RENTAL_TASKS.replace("DATES", dates))
+        clean = make_scene(load(tmp_path / "tasks.yaml"), kind, 0)
+        moved = shifted(clean, *stack) if stack else clean
+        assert moved is not None
+        return moved
+
+    return scene
+
+
+def named(episode: Episode) -> tuple[str, int | None]:
+    """The cause of a failure, and the step that it is placed at."""
+    verdict = grade(episode)
+    assert not verdict.passed
+    return verdict.cause, guilty_step(episode.scene, episode.steps, verdict.cause)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        "from 16 to 18 March 2026",
+        "from March 16 to 18, 2026",
+        "16-18 March 2026",
+        "from the 16th to the 18th of March 2026",
+        "from 16 March 2026 for three days",
+    ],
+)
+def test_the_expected_call_is_not_blamed_for_how_the_user_says_its_values(
+    rental: Rental, dates: str
+) -> None:
+    scene = rental("book", dates)
+    assert named(played(scene, INES, ("book", RENTAL), said="BK-999-HIRE")) == ("ignored_result", 2)
+    assert not list(_slips(scene, played(scene, INES, ("book", RENTAL), said="no").steps))
+
+
+@pytest.mark.parametrize(
+    ("filters", "cause"),
+    [
+        ({"category": "garden", "price": {"most": 50}}, "bad_arguments"),  # a choice of the schema
+        ({"category": "marine", "price": {"most": 50}}, "invented_value"),
+    ],
+)
+def test_choices_inside_of_an_object_are_documented(
+    rental: Rental, filters: dict[str, Any], cause: str
+) -> None:
+    episode = played(rental("search"), ("search", {"filters": filters}), said="Hedge trimmer")
+    assert named(episode) == (cause, 0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [
+        ({"kind": "sale"}, "bad_arguments"),  # a documented choice, and not what the user said
+        ({"lines": [{"sku": "PW-102", "quantity": 3}]}, "bad_arguments"),
+        ({"lines": [{"sku": "GD-999", "quantity": 2}]}, "invented_value"),
+        ({"customer_id": "C-77"}, "ignored_result"),  # a result had told the right one
+    ],
+)
+def test_a_wrong_write_is_the_cause_and_the_place(
+    rental: Rental, changed: dict[str, Any], cause: str
+) -> None:
+    """Whatever the answer says, and though a call that is right in itself follows."""
+    scene = rental("book")
+    for said in ("BK-412-HIRE", "I do not know", "BK-412-HIRE, or maybe BK-999-SALE"):
+        episode = played(scene, INES, ("book", {**RENTAL, **changed}), INES, said=said)
+        assert named(episode) == (cause, 1)
+
+
+def test_another_write_beside_that_of_the_same_turn_is_surplus() -> None:
+    """Though a later turn asks for one too."""
+    scene = scene_of("booking", ("rule_update", 1))
+    book = next(n for n, step in enumerate(scene.rehearsal) if step.effects)
+    right, rest = scene.rehearsal[book], scene.rehearsal[book + 1 :]
+    true = (("book_slot", {**right.true[0][1], "slot_id": "S8510"}),)
+    other = but(right, true=true, effects=(("book_slot", "PL-1", "S8510", 8),))
+    before = (*scene.rehearsal[: book - 1], but(scene.rehearsal[book - 1], text="S8510"))
+    told = (*before, passing_with(other, slot_id="S8510"))
+    assert cause(*told, right, *rest, scene=scene) == "surplus_write"
+    assert cause(*before, right, told[-1], *rest, scene=scene) == "surplus_write"
+    assert cause(*told, *rest, scene=scene) in ("ignored_result", "bad_arguments")
+
+
+def test_a_write_that_a_look_up_did_not_ask_for_is_surplus(rental: Rental) -> None:
+    scene = rental("who")
+    assert named(played(scene, INES, ("book", RENTAL), said="C-41")) == ("surplus_write", 1)
+    assert named(played(scene, ("book", RENTAL), INES, said="C-41"))[0] != "wrong_tool"
+    # In place of what was due it is another tool.
+    hire = rental("book")
+    gone = played(hire, INES, ("cancel", {"booking": "PW-102"}), said="PW-102")
+    assert named(gone) == ("wrong_tool", 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("The number is BK-412-HIRE, or maybe BK-999-SALE or C-41.", "guessed_among_codes"),
+        ("Either BK-412-HIRE or BK-413-HIRE.", "guessed_among_codes"),
+        ("It is BK-413-HIRE.", "ignored_result"),
+        ("It is not BK-412-HIRE.", "ignored_result"),
+    ],
+)
+def test_a_plain_value_with_another_one_in_its_place_is_a_guess(
+    rental: Rental, said: str, cause: str
+) -> None:
+    assert named(played(rental("book"), INES, ("book", RENTAL), said=said)) == (cause, 2)
+
+
+def test_no_result_was_ignored_where_the_tool_that_has_it_failed(rental: Rental) -> None:
+    scene = rental("book", "from 2026-03-16 to 2026-03-18", ("fatal_error", 1))
+    episode = played(scene, INES, ("book", RENTAL), said="Done: BK-999-HIRE.")
+    assert named(episode)[0] in ("no_recovery", "answered_without_evidence")
 
 
 # -- optional parameters -----------------------------------------------------------------------

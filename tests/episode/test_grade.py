@@ -13,6 +13,7 @@ from toolshift.core.scene import Outcome, Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED, OWN_OUTAGE
 from toolshift.episode.draw import make_scene
+from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade, exploration, regrade
 from toolshift.episode.grading_rules import is_decisive
 from toolshift.worlds.registry import find_world
@@ -226,7 +227,17 @@ def test_an_outage_that_only_the_agent_tells_of_is_void_and_not_excused() -> Non
 def test_a_crash_is_not_void() -> None:
     failure = Step("failure", 1, said="KeyError", ok=False)
     verdict = regrade(BOOKING, [failure], "crashed")
-    assert (verdict.void, verdict.cause) == (False, "malformed_output")
+    assert (verdict.void, verdict.cause) == (False, "broke_down")
+
+
+@pytest.mark.parametrize(
+    ("end", "now"), [("crashed", "broke_down"), ("budget", "malformed_output")]
+)
+def test_a_stored_break_down_is_read_under_its_current_name(end: End, now: str) -> None:
+    """It was a call that cannot be read once; where one is stored, it still is."""
+    made = regrade(BOOKING, [Step("failure", 1, said="KeyError", ok=False)], "crashed")
+    stored = msgspec.to_builtins(made) | {"cause": "malformed_output", "end": end}
+    assert msgspec.convert(stored, Grade).cause == now
 
 
 def test_what_no_recording_knows_is_void_even_with_the_right_answer() -> None:

@@ -23,7 +23,11 @@ from toolshift.report.first_screen import (
     first_screen,
     headline,
     key_of_causes,
+    mark,
+    marks_in_words,
+    rest_in_words,
     sentence,
+    shown_rows,
 )
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
@@ -249,3 +253,18 @@ def test_letters_stand_for_the_causes_of_the_rows_that_are_shown() -> None:
     grid = Grid(["t"], rows, 1, 10, 0, 10, [], [])
     assert key_of_causes([grid], 1)["bad_arguments"] == OTHER
     assert key_of_causes([grid], 1, ["shift_0"]) == {"bad_arguments": "A"}
+
+
+def test_what_was_not_run_yet_is_no_change_that_applies_to_no_task() -> None:
+    ok, waits, barred = (Spot("passes", 1, 1), Spot("not_run"), Spot("not_applicable"))
+    rows = [
+        GridRow("clean", "none", [ok, waits], 0),
+        GridRow("redirect", "interaction", [waits, waits], 0),
+        GridRow("semantic_rename", "perception", [waits, barred], 0),
+        GridRow("truncation", "interaction", [barred, barred], 0),
+    ]
+    grid = Grid(["one", "two"], rows, 1, 0, 0, 0, [], [])
+    chosen = shown_rows([grid], 9)
+    assert rest_in_words(chosen) == ["1 change applies to no task", "2 changes not run yet"]
+    assert marks_in_words([grid], chosen.labels) == ["_ not run yet"]
+    assert mark(waits, {}) == "_"

@@ -12,16 +12,20 @@ from surfing import run_into
 
 import toolshift
 from toolshift.api import report_of
+from toolshift.episode.episode import Episode
+from toolshift.episode.oracle import OracleAgent
+from toolshift.measure.nothing_lost import judge_losses
 from toolshift.measure.report import Report
 from toolshift.report import summary as story
 from toolshift.report.first_screen import sentence
 from toolshift.report.html.page import make_page
+from toolshift.report.junit import losses_junit
 from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder
 
 OWN = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
 SIGNIFICANCE = re.compile("significan|too few|noise floor|not even a total loss")
-LINE = 32
+LINE = 36
 
 
 def raises(messages: Any, tools: Any) -> Any:
@@ -30,6 +34,21 @@ def raises(messages: Any, tools: Any) -> Any:
         call = {"name": tools[0]["function"]["name"], "arguments": "{}"}
         return {"role": "assistant", "tool_calls": [{"id": "1", "function": call}]}
     raise KeyError("the <model> is not there")
+
+
+class Fragile(OracleAgent):
+    """Works until something has moved; then its code ends with these words."""
+
+    name = "fragile"
+
+    def __init__(self, words: str = "") -> None:
+        self.words = words
+
+    def play(self, episode: Episode) -> None:
+        if episode.scene.shifts and self.words:
+            episode.crash(self.words)
+        else:
+            super().play(episode)
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +151,29 @@ def test_code_that_raises_is_named(broken: RunFolder) -> None:
     assert r"the \<model\> is not there" in as_markdown([report])
     assert each.crashed.example in {record.episode for record in broken.records()}
     assert report.to_dict()["agents"][0]["crashed"]["said"].startswith("KeyError")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["ConnectionError: closed", "it took more than 2 seconds, and was ended", "exit code 3"],
+)
+def test_code_that_breaks_down_is_a_cause_of_its_own_wherever_causes_are_told(
+    tmp_path: Path, words: str
+) -> None:
+    asked: dict[str, Any] = {"worlds": (str(OWN),), "shifts": ("redirect",), "placebo": False}
+    before = RunFolder.read(run_into(tmp_path / "a", Fragile(), **asked))
+    after = RunFolder.read(run_into(tmp_path / "b", Fragile(words), **asked))
+    report = report_of(after)
+    screen = report.summary(200)
+    clause = "its own code breaks down: an error, a timeout or no answer"
+    page = make_page([after])
+    for text in (screen, as_markdown([report]), first_part(page)):
+        assert f"A fails: {clause}" in " ".join(text.replace("\\", "").split())
+        assert "valid JSON" not in text
+        assert "raise --agent-timeout" in text.replace("\\", "")
+    assert f"{clause}." in sentence(report.agents[0])
+    assert words in sentence(report.agents[0])
+    found = judge_losses(before, after)
+    assert found.changed
+    junit = losses_junit(found, "b")
+    assert junit.count(f": broke down: {words}. toolshift trace") == len(found.changed)

@@ -73,4 +73,4 @@ def test_smaller_scenes_that_are_not_applicable_are_passed_over(
 
 
 def test_an_agent_that_raises_can_be_minimised() -> None:
-    assert find_smallest(contestants([Crashes()])[0], CELL).cause == "malformed_output"
+    assert find_smallest(contestants([Crashes()])[0], CELL).cause == "broke_down"

@@ -167,7 +167,7 @@ def test_an_agent_that_raises_later_has_failed(toolshift: Run) -> None:
     failed = episodes(Path("out"))[-1]
     assert failed["end"] == "crashed"
     assert not failed["grade"]["void"]
-    assert failed["grade"]["cause"] == "malformed_output"
+    assert failed["grade"]["cause"] == "broke_down"
     source = Path("mine.py").read_text().splitlines()
     line = source.index('        raise OSError("connection lost")') + 1
     assert failed["steps"][-1]["said"] == f"OSError: connection lost (mine.py, line {line})"
@@ -213,7 +213,7 @@ class Fragile(OracleAgent):
 def test_an_agent_that_breaks_on_shifts_is_not_at_ceiling() -> None:
     report = evaluate(Fragile(), tasks=4, shifts=["identity_erasure"], placebo=False)
     assert report.drop("perception").estimate == 1
-    assert report.agents[0].everything.causes == {"malformed_output": 4}
+    assert report.agents[0].everything.causes == {"broke_down": 4}
     assert "ceiling" not in report.summary()
 
 
@@ -237,7 +237,7 @@ class Fussy(Batched):
 def test_only_the_turn_that_raises_spoils_its_episode() -> None:
     report = evaluate(Fussy(), tasks=7, shifts=["fatal_error"], placebo=False)
     everything = report.agents[0].everything
-    assert 0 < everything.causes["malformed_output"] <= 2  # the request, clean and shifted
+    assert 0 < everything.causes["broke_down"] <= 2  # the request, clean and shifted
     assert everything.episodes == 14
 
 

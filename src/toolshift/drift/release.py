@@ -14,6 +14,7 @@ taken. **said** means that neither is done; `note` says what is the matter.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ from toolshift.drift.lock import lock_in, lock_side
 from toolshift.drift.questions import OF_RESULTS, Asked, Calls, asked_of, with_open
 from toolshift.drift.schemas import SEVERITIES, Severity
 from toolshift.drift.sources import is_stream, read_source
-from toolshift.episode.causes import guilty_step
+from toolshift.episode.causes import BROKE_DOWN, guilty_step
 from toolshift.episode.grade import Grade
 from toolshift.report.behind import changes_behind
 from toolshift.report.words import verdict
@@ -601,8 +602,10 @@ def _said(grade: Grade, steps: Sequence[Step]) -> str:
     if grade.passed and not grade.solvable:
         return "refused"
     last = steps[-1] if steps else None
-    if grade.cause == "malformed_output" and last is not None and last.kind == "failure":
-        return f"failed: its code raised {last.said.partition(' (')[0][:60]}"
+    if grade.cause == BROKE_DOWN and last is not None and last.kind == "failure":
+        raised = re.match(r"[\w.]+: ", last.said)
+        how = "its code raised" if raised else "its code broke down:"
+        return f"failed: {how} {last.said.partition(' (')[0][:60]}"
     return verdict(grade)
 
 

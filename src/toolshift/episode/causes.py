@@ -27,12 +27,14 @@ from toolshift.episode.grading_rules import (
     guesses_among,
     is_decisive,
     is_plain,
+    leaves_choice,
     shown_fields,
 )
 from toolshift.reading.answers.by_words import passage
 from toolshift.reading.pages import offers_more
 from toolshift.reading.shown_values import is_shown, is_shown_number
 from toolshift.reading.text import fold
+from toolshift.reading.values import Value, value_of
 
 CAUSES = (
     "memorised_name",
@@ -52,6 +54,7 @@ CAUSES = (
     "answered_without_evidence",
     "wrong_refusal",
     "malformed_output",
+    "broke_down",
     "budget",
     "infrastructure",
     "simulator",
@@ -82,10 +85,11 @@ CAUSES = (
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
 - repetition: made the same call again although nothing had asked for it, or until a limit on that.
-- guessed_among_codes: offered several codes and left it open which is meant.
+- guessed_among_codes: offered several codes or values and left it open which is meant.
 - answered_without_evidence: answered although the request could not be, or was not, fulfilled.
 - wrong_refusal: refused a request that could be fulfilled, or before there was a reason to.
-- malformed_output: a call that could not be read, or an agent that broke down.
+- malformed_output: a call that could not be read.
+- broke_down: its own code raised, took longer than it may, or ended or replied without an answer.
 - budget: ran out of calls or turns.
 - infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
@@ -94,6 +98,7 @@ CAUSES = (
 - dropped_connection: a server broke off the connection in a call; neither a pass nor a failure.
 """
 
+BROKE_DOWN = "broke_down"
 LASTING = ("surplus_write", "missed_page")
 """Mistakes that no later call of the same tool corrects."""
 FORMER_NAMES = {
@@ -113,8 +118,13 @@ _LONG = 100  # letters of a value from which on it is compared roughly: exactly 
 _MAX_TRIED = 300  # places with the letters of a value that are compared exactly
 
 
-def current_name(cause: str) -> str:
-    """The current name of a cause; files of format 1 have other names for two causes."""
+def current_name(cause: str, end: str = "") -> str:
+    """The current name of a stored cause; files of format 1 have other names for two causes.
+
+    An agent that broke down was `malformed_output` once, which calls that cannot be read still are.
+    """
+    if cause == "malformed_output" and end == "crashed":
+        return BROKE_DOWN
     return FORMER_NAMES.get(cause, cause)
 
 
@@ -123,14 +133,15 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if end == "infrastructure":
         return "infrastructure"
     if end == "crashed":
-        return "malformed_output"
+        return BROKE_DOWN
     slips = list(_slips(scene, steps))
     if end == "budget":
         in_a_loop = bool(steps) and steps[-1].said == REPEATS
         return _most(slips) or ("repetition" if in_a_loop else "budget")
     evidence = any(is_decisive(scene, step) for step in steps)
     if not scene.solvable and evidence and end == "answered":
-        return "answered_without_evidence"
+        wrote = (cause for number, cause in slips if _writes_unasked(scene, steps[number]))
+        return next(wrote, "answered_without_evidence")
     if slips:
         number, cause = slips[0]
         root = _picked_before(scene, steps, number)
@@ -270,12 +281,14 @@ def _shows(shown: str, ask: Ask) -> bool:
 
 
 def _offers_several(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether a wrong answer offers several codes instead of stating one."""
+    """Whether a wrong answer offers several codes or values instead of stating one."""
     fields = shown_fields(scene, steps)
     answers = [step.said for step in steps if step.kind == "answer"]
     right = answers_right(scene, steps)
     return any(
-        not is_right and ask.expected is not None and guesses_among(answer, fields)
+        not is_right
+        and ask.expected is not None
+        and (guesses_among(answer, fields) or (is_plain(ask) and leaves_choice(ask, answer)))
         for ask, answer, is_right in zip(scene.asks, answers, right, strict=False)
     )
 
@@ -303,6 +316,8 @@ def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
     right = [call for turn in due for step in turn for call in step.true]
     made = [call for step in steps if step.ok for call in step.true]
     wrong = not all(answers_right(scene, steps)) and not scene.outcome.calls_alone
+    if not scene.solvable and answered == len(scene.asks):
+        return False  # no result has what an answer to such a request could be
     return wrong and bool(right) and all(call in made for call in right)
 
 
@@ -317,6 +332,11 @@ def _left_some_out(scene: Scene, steps: Sequence[Step]) -> bool:
         return False
     turns = due_by_turn(scene)
     due = [call for step in turns[answered - 1] for call in step.true] if turns[answered:] else []
+    return _looked_at_a_part(due, steps)
+
+
+def _looked_at_a_part(due: Sequence[tuple[str, dict[str, object]]], steps: Sequence[Step]) -> bool:
+    """Whether of due calls of a tool for things of one result some were made, and some were not."""
     made = [call for step in steps if step.ok for call in step.true]
     lists = list(_whole_results(steps))
     left = [call for call in due if call not in made]
@@ -400,10 +420,22 @@ def _due_instead(
     ]
 
 
+def _writes_unasked(scene: Scene, step: Step) -> bool:
+    """Whether a call wrote what the task neither wants nor forgives."""
+    if scene.outcome.calls_alone:  # there each call is an effect, and no write for that
+        return False
+    allowed = [tuple(effect) for effect in (*scene.outcome.effects, *scene.outcome.forgiven)]
+    return any(tuple(effect) not in allowed for effect in step.effects)
+
+
 def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
-    """The call of another thing that a failed call only goes on with; None if it stands alone."""
+    """The call of another thing that a failed call or a wrong write only goes on with, if any."""
     picked = _picked_another(scene, steps[:number]) if scene.solvable else None
-    if picked is None or steps[number].ok or _made_right_later(scene, steps, picked):
+    wrote = _writes_unasked(scene, steps[number])  # which no later call makes good
+    made_good = picked is not None and _made_right_later(
+        scene, steps[:number] if wrote else steps, picked
+    )
+    if picked is None or made_good or (steps[number].ok and not wrote):
         return None
     brought = steps[picked].text
     others = (s.text for s in steps[:picked] if s.text != brought)
@@ -426,11 +458,11 @@ def _made_right_later(scene: Scene, steps: Sequence[Step], number: int) -> bool:
 
 
 def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
-    """Whether the right values for the wrong arguments of a call had been shown before it.
+    """Whether results had shown the right values for the wrong arguments of a call before it.
 
     The right call is that of the same tool which has most of the arguments. The same value in
     another form is no other value. Where the calls alone count, only results tell: the request is
-    what they are made from. So it is, too, where the user has stated all that is right.
+    what they are made from. Where the user has stated all that is right, no result had to tell it.
     """
     right = [call for step in scene.calls for call in step.true]
     last = steps[number].true[-1]
@@ -439,15 +471,25 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     rivals = [arguments for other, arguments in due if other == name]
     wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
     seen = "\n".join(_told_before(scene, steps[:number]))
-    if not (scene.outcome.calls_alone or any(map(is_plain, scene.asks))):
-        said = "\n".join(_said_by_the_user(scene, steps[:number]))
-        if wrong and all(_is_told(value, said) for value, _ in wrong):
-            return False
-        # every other value of a task whose answers are codes is told, in some unit or form
-        return not any(_is_part(str(other), str(value), seen) for value, other in wrong)
-    return bool(wrong) and all(
-        _is_told(value, seen) and not is_shown(str(other), str(value)) for value, other in wrong
-    )
+    said = "\n".join(_said_by_the_user(scene, steps[:number]))
+    by_user = not scene.outcome.calls_alone and all(_is_told(value, said) for value, _ in wrong)
+    if not wrong or by_user:
+        return False
+    told = all(_is_told(value, seen) for value, _ in wrong)
+    if scene.outcome.calls_alone or any(map(is_plain, scene.asks)):
+        return told and not any(is_shown(str(other), str(value)) for value, other in wrong)
+    # what the calls before the right one bring is told, in some unit or form
+    told = told or _were_all_made(scene, steps[:number], [(name, each) for each in rivals])
+    return told and not any(_is_part(str(other), str(value), seen) for value, other in wrong)
+
+
+def _were_all_made(
+    scene: Scene, steps: Sequence[Step], calls: Sequence[tuple[str, dict[str, object]]]
+) -> bool:
+    """Whether all right calls before the first of these were made in these steps."""
+    made = [call for step in steps if step.ok for call in step.true]
+    walk = [call for step in scene.calls for call in step.true]
+    return all(call in made for call in takewhile(lambda call: call not in calls, walk))
 
 
 def _is_part(value: str, whole: str, shown: str) -> bool:
@@ -479,6 +521,9 @@ def _wrong_values(right: object, made: object) -> Iterator[tuple[object, object]
     if isinstance(right, dict) and isinstance(made, dict):
         for key, value in right.items():
             yield from _wrong_values(value, made.get(key))
+    elif isinstance(right, list) and isinstance(made, list) and len(right) == len(made):
+        for value, other in zip(right, made, strict=True):
+            yield from _wrong_values(value, other)
     elif right != made:
         yield right, made
 
@@ -505,19 +550,43 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
                 watch.judge_wish(step, after)
                 or watch.judge(step)
                 or watch.judge_write(step, steps[:number], after)
+                or _wrote_another(scene, steps, number)
                 or _left_unread(scene, step, after)
                 or _passed_over(scene, step, after)
             )
+            wrote = _writes_unasked(scene, step)
+            if cause == "wrong_tool" and wrote and _went_on(scene, steps[:number], after):
+                cause = "surplus_write"  # in place of nothing
             harmless = (
                 (cause == "wrong_tool" and _came_to_nothing(watch, step, after))
                 or (cause == "invented_tool" and _went_on(scene, steps[:number], after))
                 or (cause == "surplus_write" and not step.ok and _got_over(after))
             )
             kept = cause == "ignored_update" and step.ok  # what follows has been looked at
-            lasting = kept or cause in LASTING or not _made_good(in_time, step, scene)
+            lasting = kept or wrote or cause in LASTING or not _made_good(in_time, step, scene)
             if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
+
+
+def _wrote_another(scene: Scene, steps: Sequence[Step], number: int) -> str:
+    """The mistake in a write that was made in place of the one that the task wants; "" if none."""
+    step, before = steps[number], steps[:number]
+    right = [call for each in scene.calls for call in each.true]
+    if not _writes_unasked(scene, step) or all(call in right for call in step.true):
+        return ""
+    turn = sum(each.kind == "answer" for each in before)
+    names = {name for name, _ in step.true}
+    now = [
+        call for due in due_by_turn(scene)[turn : turn + 1] for each in due for call in each.true
+    ]
+    wanted, due = ([c for c in now if (c[0] in names) == same] for same in (True, False))
+    around = (*_since_an_answer(before), *_until_an_answer(steps[number + 1 :]))
+    made = [call for each in around if each.ok for call in each.true]
+    if wanted and all(call in made for call in wanted):
+        return "surplus_write"
+    in_part = _looked_at_a_part(due, before)  # of a list, from which it is made
+    return "ignored_result" if in_part else _cause_of_picking(scene, steps, number)
 
 
 def _went_on(scene: Scene, before: Sequence[Step], after: Sequence[Step]) -> bool:
@@ -706,6 +775,7 @@ class _Watch:
         self.wanted = _writes_by_name(scene.outcome.effects + scene.outcome.forgiven)
         self.written: Counter[str] = Counter()
         self.due = due_by_turn(scene)
+        self.right = [call for step in scene.calls for call in step.true]
         self.turn = 0
 
     def hear(self, step: Step) -> None:
@@ -822,11 +892,12 @@ class _Watch:
                 return "filled_option"
             if tool is not None and self._out_of_order(tool, given):
                 return "wrong_order"
-            texts = [v for p, v in self._texts(like, given) if p and _takes_text(p)]
+            texts = [value for fits, value in self._texts(like, given) if fits]
             invented = any(self._unsupported(like, value) == "invented_value" for value in texts)
             return "invented_value" if invented else "bad_arguments"
+        right = [value for call in step.true if call in self.right for value in _inside(call[1])]
         for _, value in self._texts(tool, given):
-            if mistake := self._unsupported(like, value):
+            if value not in right and (mistake := self._unsupported(like, value)):
                 return mistake
         if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
@@ -894,15 +965,18 @@ class _Watch:
 
     def _invented_number(self, tool: Tool | None, arguments: dict[str, object]) -> bool:
         """Whether a number was passed that was never stated, although the right one was."""
-        right = {
-            name: value
-            for name, value in self._right_values(tool)
+        right = list(self._right_values(tool))
+        shown = {
+            name
+            for name, value in right
             if _is_number(value) and is_shown_number(value, self.heard)
         }
         return any(
-            _is_number(value) and value != right[name] and not is_shown_number(value, self.heard)
+            _is_number(value)
+            and (name, value) not in right
+            and not is_shown_number(value, self.heard)
             for name, value in arguments.items()
-            if name in right
+            if name in shown
         )
 
     def _out_of_order(self, tool: Tool, arguments: dict[str, object]) -> bool:
@@ -940,30 +1014,33 @@ class _Watch:
             if source.name != tool.name and source.name in self.offered - without
         )
 
-    def _texts(
-        self, tool: Tool | None, arguments: dict[str, object]
-    ) -> Iterator[tuple[Param | None, str]]:
-        """The texts that a call passes, each with its parameter, before a shape was given to them.
+    def _texts(self, tool: Tool | None, arguments: dict[str, object]) -> Iterator[tuple[bool, str]]:
+        """The texts of a call that must have been shown, and whether the schema takes texts there.
 
-        Words of a search are left out, for they need not have been shown.
+        They stand at any depth; words of a search and what the task expects there are left out.
         """
         params = {param.name: param for param in tool.params} if tool else {}
         if tool and tool.operations is not None:  # what it takes is what its parts took before
             parts = (t for t in self.clean.values() if set(t.origin) <= set(tool.origin))
             params = {p.name: p for part in parts for p in part.params} | params
-        for name, value in arguments.items():
+        right = [
+            (path, value)
+            for name, given in self._right_values(tool)
+            for path, value in _places(name, _read(params.get(name), given))
+        ]
+        for name, given in arguments.items():
             param = params.get(name)
-            plain = param.read(value) if param else value
-            if isinstance(plain, str) and not (param and param.free):
-                yield param, plain
-            elif isinstance(plain, dict):
-                yield from (
-                    (params.get(k, param), v) for k, v in plain.items() if isinstance(v, str)
-                )
+            for path, value in _places(name, _read(param, given)):
+                named = params.get(path[-1])
+                inner, rest = (named, ()) if named else (param, path[1:])
+                free = inner is not None and inner.free
+                expected = any(path == p and _is_same(value, v) for p, v in right)
+                if isinstance(value, str) and not free and not expected:
+                    yield inner is not None and _takes_text(inner.schema, rest), value
 
     def _documented(self, tool: Tool | None, value: object) -> bool:
         return tool is not None and any(
-            value in p.schema.get("enum", ()) or value == p.given for p in tool.params
+            value == p.given or value in _choices(p.schema) for p in tool.params
         )
 
     def _unsupported(self, tool: Tool | None, value: str) -> str:
@@ -1019,9 +1096,65 @@ def _alike(matcher: SequenceMatcher[str], window: str) -> bool:
     return matcher.quick_ratio() >= _NEAR
 
 
-def _takes_text(param: Param) -> bool:
-    """Whether a parameter takes texts or choices; else a text for it is of the wrong kind."""
-    kinds = param.schema.get("type", "string")
+def _read(param: Param | None, given: object) -> object:
+    """An argument before a shape was given to it."""
+    return param.read(given) if param else given
+
+
+def _places(name: str, value: object) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The single values in an argument, each with the keys that lead to it; lists have none."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from (((name, *path), one) for path, one in _places(str(key), part))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _places(name, part)
+    else:
+        yield (name,), value
+
+
+def _inside(arguments: dict[str, object]) -> Iterator[object]:
+    """The single values in the arguments of a call."""
+    for name, given in arguments.items():
+        yield from (value for _, value in _places(name, given))
+
+
+def _is_same(value: object, right: object) -> bool:
+    """Whether two single values are the same, in whatever form."""
+    one, other = str(value), str(right)
+    if one.casefold() == other.casefold():
+        return True
+    read, wanted = value_of(one), value_of(other)
+    return bool(read) and len(read) == len(wanted) and all(map(Value.same, read, wanted))
+
+
+def _choices(schema: object) -> Iterator[object]:
+    """The values that a schema names at any depth: choices, constants, defaults and examples."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _choices(part)
+    elif isinstance(schema, dict):
+        for key, part in schema.items():
+            if key in ("enum", "const", "default", "examples") and not isinstance(part, dict):
+                yield from part if isinstance(part, list) else [part]
+            else:
+                yield from _choices(part)
+
+
+def _takes_text(schema: object, path: Sequence[str]) -> bool:
+    """Whether a schema takes texts or choices at a place, which `_places` names."""
+    if not isinstance(schema, dict):
+        return False
+    parts = [schema[key] for key in ("anyOf", "oneOf", "allOf", "items") if key in schema]
+    options = [each for part in parts for each in (part if isinstance(part, list) else [part])]
+    inner = schema.get("properties")
+    if any(_takes_text(option, path) for option in options):
+        return True
+    if path:
+        return isinstance(inner, dict) and _takes_text(inner.get(path[0]), path[1:])
+    if options and "type" not in schema:
+        return False
+    kinds = schema.get("type", "string")
     return "string" in ([kinds] if isinstance(kinds, str) else kinds)
 
 

@@ -89,9 +89,10 @@ class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.void and self.cause not in AT_WILL
 
     def __post_init__(self) -> None:
-        """Reads the causes of format 1 under their current names."""
-        if self.cause and current_name(self.cause) != self.cause:
-            msgspec.structs.force_setattr(self, "cause", current_name(self.cause))
+        """Reads the causes of older files under their current names."""
+        now = current_name(self.cause, self.end) if self.cause else ""
+        if now != self.cause:
+            msgspec.structs.force_setattr(self, "cause", now)
 
 
 def grade(episode: Episode) -> Grade:

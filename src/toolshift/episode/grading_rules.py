@@ -18,7 +18,15 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.reading.answers.by_type import Verdict, judge
-from toolshift.reading.answers.by_words import UNKNOWN, data_values, matches, passage, says_text
+from toolshift.reading.answers.by_words import (
+    UNKNOWN,
+    data_values,
+    is_pattern,
+    matches,
+    offers_several,
+    passage,
+    says_text,
+)
 from toolshift.reading.answers.kinds import AnswerKind
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
 from toolshift.reading.quantity import RequestContext
@@ -106,6 +114,12 @@ def _read_back(text: str) -> Any:
 def is_plain(ask: Ask) -> bool:
     """Whether the answer to a request is a plain value or words, not one of our codes."""
     return bool(ask.pattern) or not (ask.expected is None or CODE.fullmatch(ask.expected))
+
+
+def leaves_choice(ask: Ask, answer: str) -> bool:
+    """Whether an answer says the expected plain value, and another one in case it is that."""
+    wanted = ask.pattern or ask.expected
+    return isinstance(wanted, str) and not is_pattern(wanted) and offers_several(answer, wanted)
 
 
 def own_words(answer: str, steps: Sequence[Step]) -> str:

@@ -12,6 +12,7 @@ from math import inf, isnan
 import msgspec
 
 from toolshift.core.command_line import command
+from toolshift.core.text import visible
 from toolshift.episode.grade import UNCLEAR
 from toolshift.measure.claims import Claim, in_words
 from toolshift.measure.metrics import ALPHA, Measures
@@ -104,11 +105,15 @@ def diagnose_claims(
     return sentences + _cause(weak, void)
 
 
+def fault_in_line(said: str) -> str:
+    """What an agent's code raised, in one line that is not too long."""
+    reason = visible(" ".join(said.split()))
+    return f"{reason[:LONGEST_FAULT]}…" if len(reason) > LONGEST_FAULT else reason
+
+
 def broke_down(crashes: Crashes, episodes: int) -> str:
     """How often an agent's own code ended an episode, of so many, and why."""
-    reason = " ".join(crashes.said.split())
-    if len(reason) > LONGEST_FAULT:
-        reason = f"{reason[:LONGEST_FAULT]}…"
+    reason = fault_in_line(crashes.said)
     because = f": {reason}" if reason else ""
     return (
         f"Its own code broke down in {crashes.episodes} of {episodes} episodes{because} "

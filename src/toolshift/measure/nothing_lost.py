@@ -18,6 +18,8 @@ from math import comb
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.episode.causes import BROKE_DOWN
+from toolshift.measure.diagnosis import fault_in_line
 from toolshift.measure.gate import MAX_VOID
 from toolshift.measure.gate_statistics import Verdict
 from toolshift.measure.metrics import is_placebo
@@ -39,6 +41,7 @@ class ChangedScene(msgspec.Struct, frozen=True):
         lost: beyond chance; else the scene does not count against the candidate.
         cause: the commonest root cause of the failures.
         episode: of the candidate, to open.
+        said: where its own code broke down: what it raised, or what became of it.
     """
 
     task: str
@@ -50,6 +53,7 @@ class ChangedScene(msgspec.Struct, frozen=True):
     lost: bool
     cause: str
     episode: str
+    said: str = ""
 
 
 class NothingLost(msgspec.Struct, frozen=True):
@@ -143,7 +147,7 @@ def judge_losses(
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
     always, unscored, changed = _changed(baseline, list(scenes.values()))
-    changed.sort(key=lambda scene: not scene.lost)
+    changed = _with_words(candidate, sorted(changed, key=lambda scene: not scene.lost))
     verdict, sentence = _verdict(always, unscored, changed, max_void)
     notes = version_notes(baseline, candidate)
     return NothingLost(verdict, sentence, runs.before, runs.after, always, unscored, changed, notes)
@@ -213,6 +217,17 @@ def _described(
     )
 
 
+def _with_words(candidate: RunFolder, changed: Sequence[ChangedScene]) -> list[ChangedScene]:
+    """The same; where its own code broke down, with what the trace says of that."""
+    broke = {scene.episode for scene in changed if scene.cause == BROKE_DOWN}
+    said = {
+        record.episode: fault_in_line(record.steps[-1].said)
+        for record in candidate.some(broke)
+        if record.steps
+    }
+    return [msgspec.structs.replace(scene, said=said.get(scene.episode, "")) for scene in changed]
+
+
 def _verdict(
     always: int, unscored: int, changed: Sequence[ChangedScene], max_void: float
 ) -> tuple[Verdict, str]:
@@ -250,4 +265,5 @@ def loss_in_words(scene: ChangedScene) -> str:
     times = f" {scene.failed} of {scene.after} times" if scene.after > 1 else ""
     chance = "" if scene.lost else " (which chance explains)"
     cause = scene.cause.replace("_", " ")
-    return f"{scene.task} under {scene.shifts} fails{times}{chance}: {cause}"
+    said = f": {scene.said}" if scene.said else ""
+    return f"{scene.task} under {scene.shifts} fails{times}{chance}: {cause}{said}"

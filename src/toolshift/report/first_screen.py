@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -68,7 +69,9 @@ def sentence(agent: AgentReport, name: str = "") -> str:
     text = f"{who} {grid.solved} of {_tasks(len(clean))} as {are}"
     at_times = sum(spot.state == "varies" for spot in scored)
     beside = [f"{at_times} more at times"] * bool(at_times)
-    beside += [f"{len(clean) - len(scored)} without a verdict"] * (len(scored) < len(clean))
+    void, waiting = (sum(s.state == state for s in clean) for state in ("void", "not_run"))
+    beside += [f"{void} without a verdict"] * bool(void)
+    beside += [f"{waiting} not run yet"] * bool(waiting)
     text += f" ({', '.join(beside)})" if beside else ""
     text += _under_change(grid)
     if agent.crashed:
@@ -188,7 +191,7 @@ def short_mark(spot: Spot, letters: Mapping[str, str]) -> str:
         return letters[spot.cause].lower()
     if spot.state == "fails":
         return letters[spot.cause]
-    return {"passes": ".", "void": "?", "not_applicable": "-", "not_run": " "}[spot.state]
+    return {"passes": ".", "void": "?", "not_applicable": "-", "not_run": "_"}[spot.state]
 
 
 def spot_in_words(spot: Spot) -> str:
@@ -200,7 +203,7 @@ def spot_in_words(spot: Spot) -> str:
         return f"fails: {story.cause_in_words(spot.cause)}"
     if spot.state == "void":
         return f"no verdict: {words(spot.cause)}"
-    return {"passes": "passes", "not_applicable": "does not apply", "not_run": "not run"}[
+    return {"passes": "passes", "not_applicable": "does not apply", "not_run": "not run yet"}[
         spot.state
     ]
 
@@ -212,12 +215,13 @@ def marks_in_words(grids: Sequence[Grid], labels: Sequence[str], short: bool = F
     said = said if "varies" in states else []
     said += [". passes"] if short else []
     said += ["- does not apply"] * ("not_applicable" in states)
+    said += ["_ not run yet"] * ("not_run" in states)
     return said + ["? no verdict"] * ("void" in states)
 
 
-def rest_in_words(chosen: tuple[list[str], int, int, int]) -> list[str]:
+def rest_in_words(chosen: ShownRows) -> list[str]:
     """What is not among the rows that `shown_rows` chose."""
-    _, more, fine, nowhere = chosen
+    _, more, fine, nowhere, waiting = chosen
     parts = []
     if more:
         parts.append(f"{more} more change{'s have' if more > 1 else ' has'} failures")
@@ -225,6 +229,8 @@ def rest_in_words(chosen: tuple[list[str], int, int, int]) -> list[str]:
         parts.append(f"{fine} change{'s have' if fine > 1 else ' has'} no failure")
     if nowhere:
         parts.append(f"{nowhere} change{'s apply' if nowhere > 1 else ' applies'} to no task")
+    if waiting:
+        parts.append(f"{waiting} change{'s' * (waiting > 1)} not run yet")
     return parts
 
 
@@ -324,10 +330,26 @@ def key_of_causes(
     return {cause: LETTERS[at] if at < most else OTHER for at, cause in enumerate(ranked)}
 
 
-def shown_rows(grids: Sequence[Grid], most: int) -> tuple[list[str], int, int, int]:
-    """The labels of at most so many rows with failures, or of all rows where that is enough for
-    all; of the others, how many have failures, none, or no task.
+class ShownRows(NamedTuple):
+    """Which rows of a grid are shown, and how many are not.
+
+    Attributes:
+        labels: of the rows that are shown.
+        more: changes with failures that are not.
+        fine: changes without a failure that are not.
+        nowhere: changes that apply to no task.
+        waiting: changes that apply, of which no episode has been run.
     """
+
+    labels: list[str]
+    more: int
+    fine: int
+    nowhere: int
+    waiting: int
+
+
+def shown_rows(grids: Sequence[Grid], most: int) -> ShownRows:
+    """The rows with failures, at most so many, or all that were played where that is enough."""
     rank: dict[str, tuple[int, int]] = {}
     labels = [row.label for row in grids[0].rows]
     for label in labels:
@@ -340,11 +362,16 @@ def shown_rows(grids: Sequence[Grid], most: int) -> tuple[list[str], int, int, i
     played = [
         one for one in changes if any(s.scored or s.void for g in grids for s in _row(g, one).spots)
     ]
-    fine, nowhere = len(played) - len(bad), len(changes) - len(played)
+    waiting = sum(
+        one not in played and any(s.state == "not_run" for g in grids for s in _row(g, one).spots)
+        for one in changes
+    )
+    fine, nowhere = len(played) - len(bad), len(changes) - len(played) - waiting
     placebo = [PLACEBO] * (PLACEBO in rank and rank[PLACEBO][0] < 0)
     if most >= len(played):
-        return [*labels[:1], *placebo, *played], 0, 0, nowhere
-    return [*labels[:1], *placebo, *bad[:most]], len(bad[most:]), fine, nowhere
+        return ShownRows([*labels[:1], *placebo, *played], 0, 0, nowhere, waiting)
+    shown = [*labels[:1], *placebo, *bad[:most]]
+    return ShownRows(shown, len(bad[most:]), fine, nowhere, waiting)
 
 
 def _row(grid: Grid, label: str) -> GridRow:
@@ -356,7 +383,8 @@ class _Picture:
 
     def __init__(self, grids: Sequence[Grid], width: int, most: int, causes: int) -> None:
         self.grids, self.width = grids, width
-        self.labels, self.more, self.fine, self.nowhere = shown_rows(grids, most)
+        self.chosen = shown_rows(grids, most)
+        self.labels = self.chosen.labels
         self.letters = key_of_causes(grids, causes, self.labels)
         self.tasks = grids[0].tasks
         rows = [_row(grid, label) for grid in grids for label in self.labels]
@@ -427,7 +455,7 @@ class _Picture:
         return head, [_styled("  ".join(cell.ljust(wide) for cell in row)) for row in rows]
 
     def _rest(self) -> list[Text]:
-        parts = rest_in_words((self.labels, self.more, self.fine, self.nowhere))
+        parts = rest_in_words(self.chosen)
         return [Text(f"({'; '.join(parts)})", style="dim")] if parts else []
 
     def _key(self) -> list[Text]:

@@ -26,10 +26,11 @@ CAUSES = {
     "no_recovery": "It stopped at a failure or a notice that offered a way on.",
     "wrong_order": "It called a tool before the one that yields what the tool needs.",
     "repetition": "It made a failed call again although nothing asked for it.",
-    "guessed_among_codes": "It offered several codes and left it open which one is meant.",
+    "guessed_among_codes": "It offered several codes or values and left it open which is meant.",
     "answered_without_evidence": "It answered without evidence: the request was not fulfilled.",
     "wrong_refusal": "Wrong refusal: it refused a solvable task, or before there was a reason to.",
-    "malformed_output": "It made a call that could not be read, or broke down.",
+    "malformed_output": "It made a call that could not be read.",
+    "broke_down": "It broke down: its own code raised an error, took too long, or gave no answer.",
     "budget": "It ran out of calls or turns.",
     "infrastructure": "Its endpoint failed: not the agent's doing, and not scored.",
     "simulator": "The simulated user did not understand its question: not scored, and a failure "

@@ -132,6 +132,39 @@ def passage(text: str, wanted: str) -> str:
     return next((part for part in parts if part and matches(part, wanted)), "")
 
 
+_ELSE = re.compile(r"\b(?:either|or|maybe|perhaps|possibly|alternatively|otherwise)\b|/", _I)
+
+
+def offers_several(answer: str, wanted: str) -> bool:
+    """Whether an answer says the expected value and, in place of it, another one of its form.
+
+    A value in words has a form only where it has a figure or a capital: "Lena or Tom".
+    """
+    sought = value_of(wanted)
+    form = re.compile(rf"(?<!\w){_form(wanted)}(?!\w)")
+    if not sought and not re.search(r"[A-Z\d]", wanted):
+        return False
+    parts = _ELSE.split(plain(answer))
+    said = [bool(passage(part, wanted)) for part in parts]
+    others = [
+        any(v.kind == sought[0].kind for v in values_in(part)) if sought else form.search(part)
+        for part in parts
+    ]
+    return any(said) and any(
+        other and not is_said for is_said, other in zip(said, others, strict=True)
+    )
+
+
+def _form(text: str) -> str:
+    """A pattern of the texts that are written like this one."""
+    forms = ((r"\d+", r"\d+"), (r"[A-Z][a-z]+", "[A-Z][a-z]+"), (r"[A-Z]+", "[A-Z]+"))
+    found = re.finditer(r"\d+|[A-Z][a-z]+|[A-Z]+|[^\W\d_]+|.", text, re.DOTALL)
+    return "".join(
+        next((form for sign, form in forms if re.fullmatch(sign, part[0])), re.escape(part[0]))
+        for part in found
+    )
+
+
 def single_values(value: object) -> Iterator[Any]:
     """The single values in a value, at every depth, and then each flat list as a whole."""
     if isinstance(value, dict | list):
