@@ -431,13 +431,20 @@ def _writes_unasked(scene: Scene, step: Step) -> bool:
 def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
     """The call of another thing that a failed call or a wrong write only goes on with, if any."""
     picked = _picked_another(scene, steps[:number]) if scene.solvable else None
-    wrote = _writes_unasked(scene, steps[number])  # which no later call makes good
+    true = steps[number].true
+    wrote = bool(true) and _writes_unasked(scene, steps[number])  # no later call makes that good
     made_good = picked is not None and _made_right_later(
         scene, steps[:number] if wrote else steps, picked
     )
     if picked is None or made_good or (steps[number].ok and not wrote):
         return None
     brought = steps[picked].text
+    if wrote:  # of the same thing, or of what the call had brought
+        of_it = (
+            f"{brought}\n{[value for _, given in steps[picked].true for value in _inside(given)]}"
+        )
+        _, wrong = _nearest(scene, steps, number)
+        return picked if any(is_shown(str(other), of_it) for _, other in wrong) else None
     others = (s.text for s in steps[:picked] if s.text != brought)
     before = "\n".join((scene.system, scene.asks[0].text, *others))
     passed = [str(value) for value in steps[number].given.values()]
@@ -464,12 +471,7 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     another form is no other value. Where the calls alone count, only results tell: the request is
     what they are made from. Where the user has stated all that is right, no result had to tell it.
     """
-    right = [call for step in scene.calls for call in step.true]
-    last = steps[number].true[-1]
-    name, made = next((call for call in steps[number].true if call not in right), last)
-    due = _due_instead(scene, steps, number) or right
-    rivals = [arguments for other, arguments in due if other == name]
-    wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
+    rivals, wrong = _nearest(scene, steps, number)
     seen = "\n".join(_told_before(scene, steps[:number]))
     said = "\n".join(_said_by_the_user(scene, steps[:number]))
     by_user = not scene.outcome.calls_alone and all(_is_told(value, said) for value, _ in wrong)
@@ -479,8 +481,21 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     if scene.outcome.calls_alone or any(map(is_plain, scene.asks)):
         return told and not any(is_shown(str(other), str(value)) for value, other in wrong)
     # what the calls before the right one bring is told, in some unit or form
-    told = told or _were_all_made(scene, steps[:number], [(name, each) for each in rivals])
+    told = told or _were_all_made(scene, steps[:number], rivals)
     return told and not any(_is_part(str(other), str(value), seen) for value, other in wrong)
+
+
+def _nearest(
+    scene: Scene, steps: Sequence[Step], number: int
+) -> tuple[list[tuple[str, dict[str, object]]], list[tuple[object, object]]]:
+    """The right calls of the tool that a call is of, and its wrong values beside the nearest."""
+    right = [call for step in scene.calls for call in step.true]
+    last = steps[number].true[-1]
+    name, made = next((call for call in steps[number].true if call not in right), last)
+    due = _due_instead(scene, steps, number) or right
+    rivals = [call for call in due if call[0] == name]
+    wrong = (list(_wrong_values(other, made)) for _, other in rivals)
+    return rivals, min(wrong, key=len, default=[])
 
 
 def _were_all_made(
