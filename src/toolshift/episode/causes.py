@@ -143,8 +143,8 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
         wrote = (cause for number, cause in slips if _writes_unasked(scene, steps[number]))
         return next(wrote, "answered_without_evidence")
     if slips:
-        number, cause = slips[0]
-        root = _picked_before(scene, steps, number)
+        _, cause = slips[0]
+        root = _root_of(scene, steps, slips)
         return cause if root is None else _cause_of_picking(scene, steps, root)
     if end == "refused" or _refused_a_turn(scene, steps):
         if _stopped_short(scene, steps):
@@ -168,7 +168,7 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
     if cause == "simulator" or steps[last].kind == "failure":
         return max(0, last - (cause == "simulator"))
     slips = list(_slips(scene, steps))
-    root = _picked_before(scene, steps, slips[0][0]) if slips else None
+    root = _root_of(scene, steps, slips)
     if root is not None and _cause_of_picking(scene, steps, root) == cause:
         return root
     named = (number for number, mistake in slips if mistake == cause)
@@ -426,6 +426,12 @@ def _writes_unasked(scene: Scene, step: Step) -> bool:
         return False
     allowed = [tuple(effect) for effect in (*scene.outcome.effects, *scene.outcome.forgiven)]
     return any(tuple(effect) not in allowed for effect in step.effects)
+
+
+def _root_of(scene: Scene, steps: Sequence[Step], slips: Sequence[tuple[int, str]]) -> int | None:
+    """The call of another thing that the first slip only goes on with; None if it stands alone."""
+    alone = not slips or (slips[0][1] == "surplus_write" and steps[slips[0][0]].ok)
+    return None if alone else _picked_before(scene, steps, slips[0][0])
 
 
 def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
