@@ -835,6 +835,11 @@ def test_a_write_that_a_look_up_did_not_ask_for_is_surplus(rental: Rental) -> No
     hire = rental("book")
     gone = played(hire, INES, ("cancel", {"booking": "PW-102"}), said="PW-102")
     assert named(gone) == ("wrong_tool", 1)
+    # Beside the one that was due it is one too many, though another thing was looked up for it.
+    tom = ("find_customer", {"email": "C-77"})
+    more = played(hire, INES, tom, ("book", RENTAL), ("book", {**RENTAL, "customer_id": "C-77"}),
+                  said="BK-412-HIRE")  # fmt: skip
+    assert named(more) == ("surplus_write", 3)
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,8 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
         wrote = (cause for number, cause in slips if _writes_unasked(scene, steps[number]))
         return next(wrote, "answered_without_evidence")
     if slips:
-        number, cause = slips[0]
-        root = _picked_before(scene, steps, number)
+        _, cause = slips[0]
+        root = _root_of(scene, steps, slips)
         return cause if root is None else _cause_of_picking(scene, steps, root)
     if end == "refused" or _refused_a_turn(scene, steps):
         if _stopped_short(scene, steps):
@@ -168,7 +168,7 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
     if cause == "simulator" or steps[last].kind == "failure":
         return max(0, last - (cause == "simulator"))
     slips = list(_slips(scene, steps))
-    root = _picked_before(scene, steps, slips[0][0]) if slips else None
+    root = _root_of(scene, steps, slips)
     if root is not None and _cause_of_picking(scene, steps, root) == cause:
         return root
     named = (number for number, mistake in slips if mistake == cause)
@@ -428,16 +428,29 @@ def _writes_unasked(scene: Scene, step: Step) -> bool:
     return any(tuple(effect) not in allowed for effect in step.effects)
 
 
+def _root_of(scene: Scene, steps: Sequence[Step], slips: Sequence[tuple[int, str]]) -> int | None:
+    """The call of another thing that the first slip only goes on with; None if it stands alone."""
+    alone = not slips or (slips[0][1] == "surplus_write" and steps[slips[0][0]].ok)
+    return None if alone else _picked_before(scene, steps, slips[0][0])
+
+
 def _picked_before(scene: Scene, steps: Sequence[Step], number: int) -> int | None:
     """The call of another thing that a failed call or a wrong write only goes on with, if any."""
     picked = _picked_another(scene, steps[:number]) if scene.solvable else None
-    wrote = _writes_unasked(scene, steps[number])  # which no later call makes good
+    true = steps[number].true
+    wrote = bool(true) and _writes_unasked(scene, steps[number])  # no later call makes that good
     made_good = picked is not None and _made_right_later(
         scene, steps[:number] if wrote else steps, picked
     )
     if picked is None or made_good or (steps[number].ok and not wrote):
         return None
     brought = steps[picked].text
+    if wrote:  # of the same thing, or of what the call had brought
+        of_it = (
+            f"{brought}\n{[value for _, given in steps[picked].true for value in _inside(given)]}"
+        )
+        _, wrong = _nearest(scene, steps, number)
+        return picked if any(is_shown(str(other), of_it) for _, other in wrong) else None
     others = (s.text for s in steps[:picked] if s.text != brought)
     before = "\n".join((scene.system, scene.asks[0].text, *others))
     passed = [str(value) for value in steps[number].given.values()]
@@ -464,12 +477,7 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     another form is no other value. Where the calls alone count, only results tell: the request is
     what they are made from. Where the user has stated all that is right, no result had to tell it.
     """
-    right = [call for step in scene.calls for call in step.true]
-    last = steps[number].true[-1]
-    name, made = next((call for call in steps[number].true if call not in right), last)
-    due = _due_instead(scene, steps, number) or right
-    rivals = [arguments for other, arguments in due if other == name]
-    wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
+    rivals, wrong = _nearest(scene, steps, number)
     seen = "\n".join(_told_before(scene, steps[:number]))
     said = "\n".join(_said_by_the_user(scene, steps[:number]))
     by_user = not scene.outcome.calls_alone and all(_is_told(value, said) for value, _ in wrong)
@@ -479,8 +487,21 @@ def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
     if scene.outcome.calls_alone or any(map(is_plain, scene.asks)):
         return told and not any(is_shown(str(other), str(value)) for value, other in wrong)
     # what the calls before the right one bring is told, in some unit or form
-    told = told or _were_all_made(scene, steps[:number], [(name, each) for each in rivals])
+    told = told or _were_all_made(scene, steps[:number], rivals)
     return told and not any(_is_part(str(other), str(value), seen) for value, other in wrong)
+
+
+def _nearest(
+    scene: Scene, steps: Sequence[Step], number: int
+) -> tuple[list[tuple[str, dict[str, object]]], list[tuple[object, object]]]:
+    """The right calls of the tool that a call is of, and its wrong values beside the nearest."""
+    right = [call for step in scene.calls for call in step.true]
+    last = steps[number].true[-1]
+    name, made = next((call for call in steps[number].true if call not in right), last)
+    due = _due_instead(scene, steps, number) or right
+    rivals = [call for call in due if call[0] == name]
+    wrong = (list(_wrong_values(other, made)) for _, other in rivals)
+    return rivals, min(wrong, key=len, default=[])
 
 
 def _were_all_made(
