@@ -195,8 +195,8 @@ def frozen(taken: set[str]) -> list[Frozen]:
     known = {each.folder: each for each in frozen_stages(STAGES)}
     for _, stage in all_stages():
         name = stage.folder.name
-        if not stage.measured and name not in taken:
-            continue
+        if not stage.measured and not (name in taken and stage.run.exists()):
+            continue  # another plan asks for the same fit, measured otherwise
         row = known.get(name) or _new(stage)
         if not row.commit:
             row = msgspec.structs.replace(row, commit=commit_of(str(archive_of(STAGES))))

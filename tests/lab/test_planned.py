@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -495,7 +496,9 @@ def test_a_stage_waits_for_the_one_that_it_starts_from(
             if len(pauses) > 1:
                 other.close()  # which dies before it has finished
 
-        monkeypatch.setattr("toolshift_lab.cli.reproduce.time.sleep", end)
+        # Not `time.sleep` itself: threads of other tests sleep as well.
+        clock = SimpleNamespace(sleep=end, monotonic=time.monotonic)
+        monkeypatch.setattr("toolshift_lab.cli.reproduce.time", clock)
         code, _, err = toolshift(
             "reproduce", "decisive", "--plan", file, "--work", work, "--no-page"
         )
