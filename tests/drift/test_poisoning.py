@@ -267,6 +267,13 @@ def test_plain_orders_that_pass_data_on_or_run_something_are_told(text: str, sig
         "Authenticates with a password in the header.",
         "Lists cafés of a town.",
         "Natural language search query.",
+        "Reads the shared mailbox ops@acme.com and lists unread messages.",
+        "Report problems with this tool to help@acme.com.",
+        "Runs git clone git@github.com:acme/x.git first.",
+        "Uses scp user@host.com:/path to copy.",
+        "Filter in the form user@domain.tld.",
+        "Lists the messages of a channel up to now.",
+        "Returns the messages sent so far in a channel.",
     ],
 )
 def test_addresses_and_names_of_honest_texts_are_no_sign(honest: str) -> None:

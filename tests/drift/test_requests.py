@@ -13,6 +13,8 @@ import pytest
 from running import Run
 
 from toolshift.drift.lock import lock_side, read_lock, verify, write_lock
+from toolshift.drift.requests import request_changes
+from toolshift.interop.request import Request
 from toolshift.shifts.release.inputs import read_side
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -102,6 +104,15 @@ CASES: dict[str, tuple[Edit, list[tuple[str, str]]]] = {
     "server": (_servers("https://evil.example.com/v1"), [("server_changed", "breaking")]),
     "one more server": (_servers(API, NEW), [("server_changed", "harmless")]),
     "another usual server": (_servers(NEW, API), [("server_changed", "maybe")]),
+    "the same server": (_servers("HTTPS://API.example.com:443/v1"), []),
+    "a server without a scheme": (
+        _servers("//me:secret@[host]:80/v1#secret"),
+        [("server_changed", "breaking")],
+    ),
+    "paths of two servers": (
+        _servers(API, "https://api.example.com/v2"),
+        [("path_changed", "harmless")],
+    ),
     "no server": (lambda doc: doc.pop("servers"), [("server_changed", "maybe")]),
     "a secret of the address": (_servers("https://me:other@api.example.com/v1/?key=other"), []),
     "form": (_content(FORM), [("body_changed", "breaking")]),
@@ -137,6 +148,27 @@ def test_what_changes_in_a_request_is_drift(case: str, tmp_path: Path) -> None:
     assert all("; the agent's calls are the same" in one.sentence
                for one in drift.changes if one.kind != "parameter_renamed")  # fmt: skip
     assert bool(drift.counter_examples) == (case == "the name in the path")
+
+
+def test_paths_are_compared_at_their_servers_and_where_no_server_is_named() -> None:
+    ways = [
+        ("https://a.example/v1", "https://b.example/v2"),
+        ("https://b.example/v2", "https://a.example/v1"),
+        ("https://a.example/v2", "https://b.example/v1"),
+        (),
+    ]
+    one, turned, moved, unnamed = (Request("get", "/a", servers) for servers in ways)
+    found = {
+        name: [(c.kind, c.severity) for c in request_changes("a", "a", *pair)]
+        for name, pair in {
+            "turned": (one, turned), "moved": (one, moved), "none": (unnamed, unnamed),
+        }.items()
+    }  # fmt: skip
+    assert found == {
+        "turned": [("server_changed", "maybe")],
+        "moved": [("path_changed", "breaking")],
+        "none": [],
+    }
 
 
 def test_a_lock_by_hand_is_refused_and_an_older_one_is_read(toolshift: Run, tmp_path: Path) -> None:

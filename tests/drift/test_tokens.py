@@ -66,6 +66,16 @@ OTHERS = [
     ("Gets the user.", "Gets the user. Useful to erase all."),
     ("", "Deletes everything."),
     ("", "Reads the file and shreds, erases it."),
+    (
+        "Lists it. Note that at most 100 are returned.",
+        "Lists it. Note that at most 10 are returned.",
+    ),
+    ("Returns the price of an item.", "Returns the price of an item. Note that it is in cents."),
+    ("The heat. Use this for values in Celsius.", "The heat. Use this for values in Fahrenheit."),
+    ("The timeout. Recommended: 30 seconds.", "The timeout. Recommended: 30000 milliseconds."),
+    ("The day. Example: 31/12/2025.", "The day. Example: 12/31/2025."),
+    ("The name must not contain a slash.", "The name must not contain a slash, or a dot."),
+    ("Counts the orders of a customer.", "Lists the orders of a customer."),
 ]
 
 

@@ -52,6 +52,8 @@ GOOD: dict[str, Any] = {
     "plural": "Errors: 0",
     "a subject": "Error budgets of the shop: 99.9%",
     "a number of things": "404 orders were found",
+    "a title": "404 Not Found is an album of 2013",
+    "another phrase": "423 Not Found",
     "a page": "<html><head><title>Orders</title></head>",
     "a count of none": {"success": 0, "skipped": 4},
     "number": 404,

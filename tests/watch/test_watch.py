@@ -314,7 +314,7 @@ def test_a_list_without_any_tool_tells_of_each_that_is_gone() -> None:
     assert watcher.observe(Shown([], "openai")) == []  # a conversation may show none
 
 
-@pytest.mark.parametrize(("good", "bad", "out"), [(0, 10, True), (400, 12, True), (0, 9, False)])
+@pytest.mark.parametrize(("good", "bad", "out"), [(0, 10, True), (400, 16, True), (0, 9, False)])
 def test_a_tool_that_fails_every_time_is_named_at_the_end(good: int, bad: int, out: bool) -> None:
     watcher = Watcher()
     alarms(watcher, (Called("get", {}, n < good, None, GOOD) for n in range(good + bad)))

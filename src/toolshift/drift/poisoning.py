@@ -54,6 +54,11 @@ _TOGETHER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("takeover", ("others", "before")),
 )
 """By sign the meanings that make it where they stand in one sentence."""
+_NO_REPORT = (
+    r"(?!\W*(?:(?:list|return|get|read|show|count|find|retrieve|view|query|summari[sz]e)s?"
+    r"|(?:fetch|search)(?:es)?)\b)"
+)
+"""At the beginning of a sentence: it does not say what the tool reads."""
 _BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (sign, re.compile(pattern, re.IGNORECASE))
     for sign, pattern in (
@@ -74,16 +79,18 @@ _BUILT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|(?:full|whole|entire) (?:conversation|chat|dialogue))$"
             r"|\bwith (?:the |an? )?(?:full|whole|entire|complete) (?:conversation|chat|dialogue)\b"
             r"[^.!?\n]{0,20}?\b(?:as|in|for)\b"
-            r"|\b(?:conversation|chat|dialogue|messages?|written|said)\b[^.!?\n]{0,20}?"
+            rf"|^{_NO_REPORT}[^\n]*?"
+            r"\b(?:conversation|chat|dialogue|messages?|written|said)\b[^.!?\n]{0,20}?"
             r"\b(?:so far|up to (?:here|now|this point))\b",
         ),
         (
             "exfiltration",
             rf"\b(?:send|forward|post|upload|copy|bcc|cc|transmit|exfiltrate)\b{_ANY}"
             r"(?:https?://|\b[\w.+-]+@[\w-]+\.\w)|!\[[^\]\n]*\]\(https?:"
-            r"|^(?![^\n]*(?:e\.g\.|(?<![.\w])examples?\b|such as|\blike\b|@example\."
-            r"|\bcontact\b))\W*\w+\W+\w[^\n]*?"
-            r"(?<![\w.+@:/\"'`<-])[\w.+-]{1,64}@[\w-]{1,64}\.[a-z]{2,}\b",
+            rf"|^{_NO_REPORT}(?![^\n]*(?:e\.g\.|(?<![.\w])examples?\b|such as|\blike\b|@example\."
+            r"|\b(?:contact|in the form|problems?|issues?|bugs?|questions?|feedback)\b))"
+            r"\W*\w+\W+\w[^\n]*?(?<![\w.+@:/\"'`<-])(?!git@)"
+            r"[\w.+-]{1,64}@[\w-]{1,64}\.[a-z]{2,}\b(?!:\S)",
         ),
         (
             "takeover",

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.schemas import Severity
@@ -36,13 +35,7 @@ def _differences(was: Request, now: Request) -> Iterator[_Difference]:
     """Each difference: kind, severity, parameter, and both sides as they are shown."""
     if was.method != now.method:
         yield "method_changed", "breaking", "", was.method.upper(), now.method.upper()
-    origins = _origins(was), _origins(now)
-    if origins[0] != origins[1]:
-        hard: Severity = _of_servers(*origins) if all(origins) else "maybe"
-        yield "server_changed", hard, "", _shown(origins[0]), _shown(origins[1])
-    paths, shown = _paths(was, now)
-    if paths[0] != paths[1]:
-        yield "path_changed", _still_taken(*paths), "", _shown(shown[0]), _shown(shown[1])
+    yield from _of_addresses(was, now)
     has_members = "body" in {*was.places.values(), *now.places.values()}
     if was.body != now.body and not (has_members and not (was.body and now.body)):
         # Of a body that comes or goes with its members these say so.
@@ -54,6 +47,26 @@ def _differences(was: Request, now: Request) -> Iterator[_Difference]:
     if ways != others:
         hard = "maybe" if _NO_LOGIN in others else _still_taken(ways, others)
         yield "auth_changed", hard, "", " or ".join(ways), " or ".join(others)
+
+
+def _of_addresses(was: Request, now: Request) -> Iterator[_Difference]:
+    """The differences of servers and paths; of the same addresses in another order, that alone."""
+    origins = _origins(was), _origins(now)
+    paths, shown = _paths(was, now)
+    whole, whole_shown = _paths(was, now, with_server=True)
+    if was.servers and now.servers and {*whole[0]} == {*whole[1]}:
+        if whole[0][0] != whole[1][0]:
+            yield "server_changed", "maybe", "", _shown(was.servers), _shown(now.servers)
+        return
+    if origins[0] != origins[1]:
+        hard: Severity = _of_servers(*origins) if all(origins) else "maybe"
+        yield "server_changed", hard, "", _shown(origins[0]), _shown(origins[1])
+    if {*origins[0]} != {*origins[1]}:
+        at_server, told = paths, shown
+    else:  # the same servers, each with its own paths
+        at_server, told = whole, shown if paths[0] != paths[1] else whole_shown
+    if at_server[0] != at_server[1]:
+        yield "path_changed", _still_taken(*at_server), "", _shown(told[0]), _shown(told[1])
 
 
 def _still_taken(was: Sequence[str], now: Sequence[str]) -> Severity:
@@ -79,18 +92,28 @@ def _shown(values: Sequence[str]) -> list[str] | None:
 
 def _origins(request: Request) -> tuple[str, ...]:
     """The servers without their paths."""
-    parts = map(urlsplit, request.servers)
-    found = (f"{one.scheme}://{one.netloc}" for one in parts if one.netloc)
-    return tuple(dict.fromkeys(found))
+    found = (_split(one)[0] for one in request.servers)
+    return tuple(dict.fromkeys(one for one in found if one))
 
 
-def _paths(was: Request, now: Request) -> tuple[_Sides, _Sides]:
-    """The whole paths of both, to compare and to show.
+def _split(address: str) -> tuple[str, str]:
+    """The server of an address, in one spelling, and the path; no server in a relative one."""
+    found = _SERVER.match(address)
+    if found is None:
+        return "", address
+    scheme, host = (found[1] or "").lower(), found[2].lower()
+    host = host.removesuffix(_USUAL_PORTS.get(scheme, "no port"))
+    return f"{scheme}//{host}", address[found.end() :]
+
+
+def _paths(was: Request, now: Request, with_server: bool = False) -> tuple[_Sides, _Sides]:
+    """The whole paths of both, to compare and to show; or the addresses that they have with both.
 
     Another name of what is filled in is no other path. What stands before the path at a server is
     left out where one side names no server.
     """
-    bases = [[urlsplit(one).path for one in request.servers] for request in (was, now)]
+    first = 0 if with_server else 1
+    bases = [["".join(_split(one)[first:]) for one in each.servers] for each in (was, now)]
     bases = bases if all(bases) else [[""], [""]]
     names = [set(_FILLED.findall(one.path)) for one in (was, now)]
 
@@ -104,5 +127,7 @@ def _paths(was: Request, now: Request) -> tuple[_Sides, _Sides]:
     return (tuple(map(unnamed, before)), tuple(map(unnamed, after))), (before, after)
 
 
+_SERVER = re.compile(r"([a-zA-Z][\w+.-]*:)?//([^/]*)")
+_USUAL_PORTS = {"http:": ":80", "https:": ":443"}
 _FILLED = re.compile(r"\{([^{}]*)\}")
 _Sides = tuple[tuple[str, ...], tuple[str, ...]]

@@ -31,15 +31,15 @@ _EMPTY = frozenset(
 """Words that tell nothing: what stands there means the same without them."""
 _TELLS = frozenset(("return", "give", "provide"))
 """Verbs of a text that say what a tool that reads does; as names of tools they are acts."""
+_OTHER_RESULTS = frozenset(("count", "check"))
+"""Verbs of reading of which the result is no record: one that counts does not list."""
 _ENGLISH = frozenset(
     words(
         "the of and to for with by from this that which these those given a an is are be it its if "
         "when not returns return using use all any as or one each"
     )
 )
-_HINTS = re.compile(
-    r"\W*(?:examples?|useful|prefer|recommended|see|note that|use (?:this|it|when|if))\b", re.I
-)
+_HINTS = re.compile(r"\W*(?:examples?|useful|prefer|recommended|use (?:this|it|when|if))\b", re.I)
 """How a sentence begins that gives an example, or says when a tool is of use."""
 _DENIES = frozenset((*NEGATIVE, "no", "only", "except", "instead"))
 _SHORTENED = re.compile(r"n['\u2019]t\b")
@@ -69,6 +69,8 @@ def says_otherwise(before: str, after: str) -> bool:
     mine, theirs = _parts(before), _parts(after)
     if _told(mine, theirs) == _told(theirs, mine):
         return False
+    if not _DENIES.isdisjoint(second):
+        return True  # where something is denied, one thing more takes something away
     wider = _WIDER.sub(lambda found: "" if _is_more(found[0], before) else found[0], after)
     theirs = _parts(wider)
     return _told(mine, theirs) != _told(theirs, mine)
@@ -107,8 +109,12 @@ def _parts(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _told(parts: dict[str, tuple[str, ...]], others: Collection[str]) -> list[str]:
-    """The words that tell something, in their order, without the hints that only this text has."""
-    kept = (told for part, told in parts.items() if part in others or not _is_hint(part))
+    """The words that tell something, in their order, without the hints that only this text has.
+
+    Where both texts have a hint of their own, one was edited, and is compared.
+    """
+    edited = any(_is_hint(part) for part in others if part not in parts)
+    kept = (told for part, told in parts.items() if part in others or edited or not _is_hint(part))
     return [word for told in kept for word in told]
 
 
@@ -121,14 +127,20 @@ def _telling(part: str) -> Iterator[str]:
             continue
         plain = plain_form(word)
         is_act = place == lead and begins_as_verb(found[place:])
-        yield (READS if plain in _TELLS else act_of(word)) if is_act else plain
+        if not is_act or plain in _OTHER_RESULTS:
+            yield plain
+        else:
+            yield READS if plain in _TELLS else act_of(word)
 
 
 def _is_hint(part: str) -> bool:
-    """Whether a sentence gives an example or says when a tool is of use, and tells of no act."""
-    return bool(_HINTS.match(part)) and not any(
-        word in _DENIES or _is_write(word) for word in tokens(part)
-    )
+    """Whether a sentence gives an example or says when a tool is of use, and tells nothing else.
+
+    An act, a denial, a number and a unit do.
+    """
+    if not _HINTS.match(part) or units_in("", part) or any(map(str.isdigit, part)):
+        return False
+    return not any(word in _DENIES or _is_write(word) for word in tokens(part))
 
 
 def _is_more(thing: str, before: str) -> bool:

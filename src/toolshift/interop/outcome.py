@@ -49,11 +49,12 @@ _FRAMEWORK = re.compile(  # OpenAI Agents SDK, CrewAI, LlamaIndex, Claude Code
     r"<tool_use_error>)",
     re.IGNORECASE,
 )
-_PHRASES = "|".join(re.escape(each.phrase) for each in HTTPStatus if each >= 400)
-_STATUS_LINE = (
-    r"\s*(http(/[\d.]+)?\s+)?(status:?\s+)?[45]\d\d[:,]?(\s+error\b)?"
-    rf"[\s:\u2013-]*({_PHRASES})"
+_CODES = "|".join(
+    rf"{each.value}[:,]?(\s+error\b)?[\s:\u2013-]*{re.escape(each.phrase)}"
+    for each in HTTPStatus
+    if each >= 400
 )
+_STATUS_LINE = rf"\s*(http(/[\d.]+)?\s+)?(status:?\s+)?({_CODES})\s*($|[\n.,:;<{{(\u2013-])"
 _HTTP = re.compile(rf"({_STATUS_LINE}|\s*<.*?<title>{_STATUS_LINE})", re.IGNORECASE | re.DOTALL)
 """The status line of an answer by HTTP, also as the title of a page of HTML."""
 _BEGINNING = 1000

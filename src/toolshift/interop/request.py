@@ -48,7 +48,7 @@ def _address(server: Mapping[str, Any]) -> str:
     for name, one in variables.items() if isinstance(variables, Mapping) else ():
         if isinstance(one, Mapping) and "default" in one:
             url = url.replace(f"{{{name}}}", str(one["default"]))
-    return (address_name(url) if "://" in url else url.partition("?")[0]).rstrip("/")
+    return address_name(url).rstrip("/")
 
 
 def media_of(body: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,10 +87,12 @@ def command_name(command: Sequence[str]) -> str:
 
 
 def address_name(url: str) -> str:
-    """How messages and locks name the address of a server."""
-    scheme, _, rest = url.partition("?")[0].partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    """How messages and locks name the address of a server: without user, query and fragment."""
+    bare = re.split(r"[?#]", url, maxsplit=1)[0]
+    begins = re.match(r"(?:[a-zA-Z][\w+.-]*:)?//", bare)
+    lead = begins[0] if begins else ""
+    host, slash, path = bare[len(lead) :].partition("/")
+    return f"{lead}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _package(command: Sequence[str]) -> str:

@@ -310,8 +310,8 @@ class ErrorMonitor(RateMonitor):
 
     @property
     def failing(self) -> bool:
-        """Whether the last calls failed one and all, too few for an alarm or after one."""
-        return self.out or self._streak >= max(SHORTEST, 2 * self._longest)
+        """Whether all fails since an alarm, or none of some calls has ever worked."""
+        return self.out or self.never_worked >= SHORTEST
 
     @property
     def never_worked(self) -> int:

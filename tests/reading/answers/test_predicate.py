@@ -83,6 +83,12 @@ def test_what_was_asked_is_stated_or_denied(
         ("yes", "Yes, but I cannot send you the receipt.", True),
         ("yes", "Yes, it has been paid, but no receipt was sent.", True),
         ("yes", "Yes, and there is no charge.", True),
+        ("yes", "Yes, but it has not been paid.", False),
+        ("yes", "Yes, but not in full.", False),
+        ("yes", "Yes, but it has not been shipped.", True),
+        ("yes", "Yes, but no receipt was issued.", True),
+        ("yes", "Yes, but it was paid late, not on time.", True),
+        ("yes", "Yes, although not until 2 January.", True),
     ],
 )
 def test_both_rules_read_it(wanted: str, text: str, right: bool) -> None:

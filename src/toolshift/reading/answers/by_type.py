@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -177,6 +178,9 @@ class _Reading:
         self.wanted_ones = [m for m in mentions if self._is_wanted(m)]
         self.others = [m for m in mentions if not self._is_wanted(m) and not self._is_beside(m)]
         self.own = self._words_for([s for s in shown if self._is_same(s.text)])
+        self.in_order = sorted((*self.wanted_ones, *self.others), key=lambda m: m.start)
+        self.starts = [mention.start for mention in self.in_order]
+        self.told_of = dict[tuple[int, int], frozenset[str]]()
 
     def _shown(self) -> tuple[Shown, ...]:
         return shown_in(fold(self.context.shown))
@@ -374,13 +378,16 @@ class _Reading:
 
     def _about(self, mention: Mention) -> frozenset[str]:
         """The words that are said of a mention: of its clause, or up to the next value there."""
+        span = mention.start, mention.end
+        if span not in self.told_of:
+            self.told_of[span] = self._said_of(mention)
+        return self.told_of[span]
+
+    def _said_of(self, mention: Mention) -> frozenset[str]:
         clause = clause_of(self.text, mention.start, mention.end)
         first, last = mention.start - len(clause.before), mention.end + len(clause.after)
-        beside = [
-            other
-            for other in (*self.wanted_ones, *self.others)
-            if other != mention and first <= other.start and other.end <= last
-        ]
+        near = slice(bisect_left(self.starts, first), bisect_right(self.starts, last))
+        beside = [other for other in self.in_order[near] if other != mention and other.end <= last]
         if not beside:
             return words_of(f"{clause.before} {clause.after}", 3)
         start = max((o.end for o in beside if o.end <= mention.start), default=first)

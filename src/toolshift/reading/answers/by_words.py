@@ -379,7 +379,7 @@ def _says_yes_or_no(text: str, wanted: str, context: RequestContext) -> bool:
     stated = says_predicate(text, context)
     if not (yes or no or both):
         return stated is _ANSWERS[wanted]
-    contradicted = stated is (not _ANSWERS[wanted]) or is_taken_back(text)
+    contradicted = stated is (not _ANSWERS[wanted]) or is_taken_back(text, context)
     return not both and bool(wanted_ones) and not other and not doubted and not contradicted
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -48,6 +50,7 @@ _DOUBTS = re.compile(
     r"или|может|около|veya|belki)\b|(?<=\s)[oó](?=\s)|[<>≤≥~±]\s?$|^\s?\+|または|たぶん",
     _I,
 )
+_SHORT_CLAUSE = re.compile(r",([^,.!?;\n]{1,30})(?=[.!?]|\n|$)")
 _NO_LATER = re.compile(r"\bno later than\b", _I)
 _LABELS = re.compile(r"\s*[\"']?\s*:[ \t]*(?!true\b|yes\b)[^\s]", _I)
 """What makes a name of the words before it: "shipped: false"."""
@@ -76,20 +79,34 @@ class Clause(msgspec.Struct, frozen=True):
     behind: str
 
 
+@lru_cache(maxsize=64)
+def _bounds(text: str) -> tuple[list[int], list[int]]:
+    """Where what ends the clauses of a text begins, and where it ends."""
+    found = [match.span() for match in _END.finditer(text)]
+    return [begin for begin, _ in found], [end for _, end in found]
+
+
+@lru_cache(maxsize=64)
+def _without_bounds(text: str) -> str:
+    """A text in which "no later than" is "by", at the same places."""
+    return _NO_LATER.sub(lambda match: "by".ljust(len(match[0])), text)
+
+
 def clause_of(text: str, start: int, end: int) -> Clause:
     """The clause that a span stands in."""
-    first = max((m.end() for m in _END.finditer(text) if m.end() <= start), default=0)
-    cut = next((m for m in _END.finditer(text) if m.start() >= end), None)
-    last = cut.start() if cut else len(text)
-    asks = text[:last].rstrip(" \"')*").endswith(("?", "？")) or text[last : last + 1] == "？"
-    behind = re.match(r",([^,.!?;\n]{1,30})(?=[.!?]|\n|$)", text[last:])
+    begins, ends = _bounds(text)
+    before, behind_it = bisect_right(ends, start), bisect_left(begins, end)
+    first = ends[before - 1] if before else 0
+    last = begins[behind_it] if behind_it < len(begins) else len(text)
+    asks = text[first:last].rstrip(" \"')*").endswith(("?", "？")) or text[last : last + 1] == "？"
+    behind = _SHORT_CLAUSE.match(text, last)
     short = behind is not None and len(behind[1].split()) <= 3
     return Clause(text[first:start], text[end:last], asks, behind[1] if behind and short else "")
 
 
 def standing(text: str, start: int, end: int) -> Standing:
     """Whether the words around a mention state it, deny it, or leave it in doubt."""
-    text = _NO_LATER.sub(lambda match: "by".ljust(len(match[0])), text)
+    text = _without_bounds(text)
     clause = clause_of(text, start, end)
     if _LABELS.match(text, end):
         return "doubtful"

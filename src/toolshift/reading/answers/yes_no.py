@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from toolshift.reading.answers.predicate import says_predicate
+from toolshift.reading.answers.predicate import question_in, says_predicate
 from toolshift.reading.answers.stated import without, words_of
 from toolshift.reading.quantity import RequestContext
 
@@ -35,10 +35,18 @@ _BOTH = re.compile(
     r"\byes\b[^.!?]{0,12}\bno\b(?!\s+\w)|\bno\b[^.!?]{0,12}\byes\b|\bmaybe\b|\bperhaps\b", _I
 )
 _TAKEN_BACK = re.compile(
-    r"\byes\b[,;.:]?\s+(?:but|although|though|however),?\s(?!i\b|we\b)"
+    r"\byes\b[,;.:]?\s+(?:but|although|though|however),?\s(?!i\b|we\b)(?P<rest>)"
     r"(?:(?!\bbut\b)[^.!?;\n]){0,60}?(?:\b(?:not|never|no|nobody|none|nothing|cannot)\b|n['’]t\b)",
     _I,
 )
+_BARE_DENIAL = re.compile(
+    r"(?:nothing|nobody|no one|none|never)\b|"
+    r"not\s+(?:yet|in full|fully|completely|really|at all|all)\b|"
+    r"(?:it|that|this|he|she|they)\s+(?:\w+\s+not|\w+n['’]t)\W*$",
+    _I,
+)
+"""A denial that leaves out what was asked."""
+_NO_THING = re.compile(r"no\s+(\w+)", _I)
 _CLAUSE = re.compile(r"[.!?;\n]+\s*|,\s+|\s(?:but|because|aber|mais|pero)\s", _I)
 _DENIES = re.compile(
     r"\b(?:not|never|no|nobody|none|cannot|nicht|kein\w*|pas|non|no|não|niet|geen|inte|ikke|nie|не)\b|"
@@ -65,15 +73,35 @@ def says_yes(text: str, context: RequestContext) -> bool | None:
         return None
     stated = says_predicate(text, context)
     if yes != no:
-        return yes if stated in (None, yes) and not is_taken_back(text) else None
+        return yes if stated in (None, yes) and not is_taken_back(text, context) else None
     if yes and no:
         return None
     return _by_repeating(text, context.request) if stated is None else stated
 
 
-def is_taken_back(text: str) -> bool:
-    """Whether a yes is followed by a denial that is set against it: "Yes, but nothing came"."""
-    return bool(_TAKEN_BACK.search(text))
+def is_taken_back(text: str, context: RequestContext) -> bool:
+    """Whether a yes is followed by a denial of what was asked: "Yes, but nothing came".
+
+    A denial of something else is none: "Yes, but no receipt was issued" to "Has it been paid?".
+    """
+    found = _TAKEN_BACK.search(text)
+    if found is None:
+        return False
+    rest = re.split(r"[.!?;\n]", text[found.start("rest") :], maxsplit=1)[0].strip()
+    if says_predicate(rest, context) is False or _BARE_DENIAL.match(rest):
+        return True
+    thing, question = _NO_THING.match(rest), question_in(context.request)
+    if thing is None or question is None:
+        return False
+    predicate = [word for word, opens in zip(question.words, question.opens, strict=True) if opens]
+    return any(thing[1].lower().startswith(_stem(word)) for word in predicate)
+
+
+def _stem(word: str) -> str:
+    """What a verb shares with its noun: "paid" and "payment", "delivered" and "delivery"."""
+    bare = re.sub(r"(?<=a)id$", "y", word.lower())
+    bare = re.sub(r"(?:ed|ing|s)$", "", bare)
+    return bare if len(bare) > 2 else word.lower()
 
 
 def _by_repeating(text: str, request: str) -> bool | None:
