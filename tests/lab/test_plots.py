@@ -19,3 +19,12 @@ def test_a_dot_keeps_the_width_of_a_line_that_is_seen() -> None:
     assert slim(dot.format("")) == '<circle cx="1" cy="2" r="1"/>'
     seen = '<circle cx="1" cy="2" r="1" stroke-width="2" stroke="red"/>'
     assert slim(dot.format(' stroke="red"')) == seen
+
+
+def test_what_is_usual_is_left_out_and_the_font_is_said_once() -> None:
+    text = '<text text-anchor="start" font-family="sans-serif" opacity="1" x="1">a</text>'
+    seen = slim(f'<svg width="9">{text}{text}</svg>')
+    assert (
+        seen == '<svg font-family="sans-serif" width="9">' + '<text x="1">a</text>' * 2 + "</svg>"
+    )
+    assert slim(seen) == seen

@@ -109,11 +109,19 @@ def _drawn(chart: dict[str, Any]) -> str:
     return slim(vegalite_to_svg(chart))
 
 
+_FONT = ' font-family="sans-serif"'
+_USUAL = re.compile(rf' opacity="1"| text-anchor="start"|{_FONT}')
+
+
 def slim(svg: str) -> str:
     """A picture without what is not seen: labels of each mark, empty paths, and far decimals.
 
-    Paths that go round a circle become circles, which say where their middle is.
+    Paths that go round a circle become circles, which say where their middle is. The font is said
+    once.
     """
+    svg = _USUAL.sub("", svg)
+    if "<text" in svg:
+        svg = svg.replace("<svg ", f"<svg{_FONT} ", 1)
     without = _PATH.sub(_as_circle, _CLASS.sub("", _UNSEEN.sub("", svg)))
     placed = _DOT.sub(_as_dot, without)
     return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), placed)
