@@ -62,16 +62,35 @@ def answer_verdicts(scene: Scene, steps: Sequence[Step]) -> list[Verdict]:
     shown = _all_shown(scene, steps) if any(plain) else ""
     data = _shown_as_data(steps) if any(plain) else ""
     return [
-        _verdict_on(ask, step, own_words(step.said, steps), f"{shown}\n{data}")
+        _verdict_in(
+            _wordings(scene, place), ask, step, own_words(step.said, steps), f"{shown}\n{data}"
+        )
         if words
         else _told(is_right(ask, step.said, fields, results))
-        for ask, step, words in zip(scene.asks, said, plain, strict=False)
+        for place, (ask, step, words) in enumerate(zip(scene.asks, said, plain, strict=False))
     ]
 
 
-def _verdict_on(ask: Ask, step: Step, answer: str, shown: str) -> Verdict:
+def _wordings(scene: Scene, place: int) -> list[str]:
+    """A request as it is said, and as it was before a shift where it wants the same."""
+    ask = scene.asks[place]
+    before = [
+        each.text
+        for each in scene.clean.asks[place : place + 1]
+        if (each.pattern, each.expected, each.kind) == (ask.pattern, ask.expected, ask.kind)
+    ]
+    return list(dict.fromkeys((ask.text, *before)))
+
+
+def _verdict_in(wordings: list[str], ask: Ask, step: Step, answer: str, shown: str) -> Verdict:
+    """The verdict by the words of a request; one that is misspelt makes no right answer wrong."""
+    verdicts = [_verdict_on(ask, words, step, answer, shown) for words in wordings]
+    return "right" if "right" in verdicts else verdicts[0]
+
+
+def _verdict_on(ask: Ask, request: str, step: Step, answer: str, shown: str) -> Verdict:
     """What a plain answer is: by its type where the check says one, else by the words."""
-    context = RequestContext(ask.text, shown)
+    context = RequestContext(request, shown)
     if not (ask.pattern and ask.kind):
         return _told(is_right(ask, answer, {}, (), context))
     verdict = judge(answer, ask.pattern, cast(AnswerKind, ask.kind), context)

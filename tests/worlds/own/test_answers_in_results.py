@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from toolshift.core.errors import UsageError
+from toolshift.episode.draw import make_scene
+from toolshift.episode.grade import regrade
 from toolshift.runs.own_checking import check_tasks
+from toolshift.shifts.registry import apply
 from toolshift.worlds.own import OwnWorld, load, spare
 
 TOOLS = '''
@@ -135,3 +139,42 @@ def test_each_value_of_a_large_result_is_read_once(
     assert tried.state == "ok"
     assert tried.shifts > 20
     assert len(asked) < 1_500, "900 values, and the few that shifts show in another way"
+
+
+SHOP = '''
+"""Orders."""
+
+
+def get_order(number: str) -> dict:
+    """Get one order."""
+    return {"number": number, "paid": False, "track": None, "total": 12}
+'''
+
+
+def asked(tmp_path: Path, ask: str, check: str) -> OwnWorld:
+    """A world of one task about one order."""
+    (tmp_path / "shop_tools.py").write_text(SHOP)
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        "world: shop\ntools: {python: shop_tools}\ntasks:\n"
+        f"  - id: t\n    ask: {ask}\n    check: {{{check}}}\n"
+        "    calls: [{name: get_order, arguments: {number: OR-1}}]\n"
+    )
+    load.__globals__["_load"].cache_clear()
+    return load(file)
+
+
+@pytest.mark.parametrize("draw", ["", "b", "c", "d"])
+def test_a_misspelt_request_makes_no_right_answer_wrong(tmp_path: Path, draw: str) -> None:
+    world = asked(tmp_path, "Has order OR-1 been paid?", "answer: 'no', example: 'No.'")
+    scene = make_scene(world, "task", 0)
+    for shown in (scene, apply(scene, "query_typos", 3, draw=draw)):
+        steps = [*shown.rehearsal[:-1]]
+        steps.append(msgspec.structs.replace(shown.rehearsal[-1], said="The order is unpaid."))
+        assert regrade(shown, steps, "answered").passed, shown.asks[0].text
+
+
+def test_none_needs_no_result_that_says_it(tmp_path: Path) -> None:
+    check = "answer: none, example: There is none."
+    scene = make_scene(asked(tmp_path, "What is the tracking code of OR-1?", check), "task", 0)
+    assert apply(scene, "csv_results", 2)

@@ -47,8 +47,8 @@ from toolshift.shifts.watching import Changes, unchanged
 
 INTERNAL = -32603
 MAX_AT_ONCE = 256
-MAX_CALLS = 1000
 NO_ANSWER = "no answer: the client gave up, or left"
+MAX_CALLS = 1000
 """Of how many calls of a session it is known which note they followed."""
 ADAPTED, TOLD = "toolshift/adapted", "toolshift/told"
 """Of `_meta`: the call as it was sent in the place of the client's; that a text is of ours."""
