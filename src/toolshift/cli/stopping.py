@@ -1,7 +1,8 @@
-"""Ends a command that follows a stream well: SIGTERM and Ctrl-C are like the end of the stream."""
+"""Ends commands well: SIGTERM is like Ctrl-C, and where a stream is followed both are its end."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -9,6 +10,28 @@ from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def stop_on_sigterm() -> None:
+    """Makes SIGTERM stop this process as Ctrl-C does, so that what it has started ends with it.
+
+    CI systems and containers stop a command so. A handler that is there already stays.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+    process = os.getpid()
+
+    def stop(sign: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:  # a fork that an agent has made ends as it always would
+            signal.signal(sign, signal.SIG_DFL)
+            signal.raise_signal(sign)
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.raise_signal(signal.SIGINT)
+        else:  # a shell starts what is in its background without Ctrl-C
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 class Stopping:

@@ -5,14 +5,11 @@ Messages stay JSON objects from end to end; what this library does not know pass
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -347,10 +344,10 @@ async def list_tools(
 ) -> list[dict[str, Any]]:
     """The tools of a server, as a client of these capabilities is offered them.
 
-    A server that does not list them in time is a `UsageError`, and SIGTERM a `KeyboardInterrupt`;
-    one that was started is ended. With `waits` there is no limit, for a person logs in meanwhile.
+    A server that does not list them in time is a `UsageError`; one that was started is ended. With
+    `waits` there is no limit, for a person logs in meanwhile.
     """
-    with _listing_limit(target.name, waits), _ending_on_sigterm():
+    with _listing_limit(target.name, waits):
         async with target.open() as streams, anyio.create_task_group() as group:
             upstream = Upstream(streams, target.name)
             await group.start(upstream.wire.run, decline, ignore)
@@ -381,28 +378,6 @@ def _listing_limit(name: str, waits: bool = False) -> Iterator[None]:
             f"{name} did not list its tools within {seconds:g} seconds. See whether it starts and "
             f"answers by itself; where it is only slow, set {LIST_SECONDS} to more seconds"
         )
-
-
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Ends what is inside on SIGTERM as Ctrl-C does, so that a started server is ended first."""
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    loop, scope = asyncio.get_running_loop(), anyio.CancelScope()
-
-    def end(*_: object) -> None:
-        loop.call_soon_threadsafe(scope.cancel)
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        with scope:
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if scope.cancel_called:
-        raise KeyboardInterrupt
 
 
 async def greet(

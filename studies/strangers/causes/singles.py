@@ -100,7 +100,7 @@ def main() -> None:
         "seeds": options.seeds,
         "scenes": len(cells),
         "failures": failures,
-        "percent": {key: round(100 * total[key] / failures, 1) for key in verdict},
+        "percent": {key: round(100 * total[key] / max(1, failures), 1) for key in verdict},
         "percent, each agent the same": {
             key: round(100 * sum(share[key] for share in shares) / max(1, len(shares)), 1)
             for key in verdict
