@@ -1,4 +1,4 @@
-"""SIGTERM stops a command as Ctrl-C does: what it has started ends, and what is finished is kept."""
+"""SIGTERM stops a command as Ctrl-C does: what it has started ends, what is finished stays."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolshift.core.codecs import leaves
+from toolshift.reading.answers.bounds import asks_bound
 from toolshift.reading.answers.labels import is_end_of_asked_range, is_of_another_label
 from toolshift.reading.answers.none import is_none, says_none
 from toolshift.reading.answers.predicate import says_predicate
@@ -497,6 +498,7 @@ _MOMENT = re.compile(
     r"the (?:week|month) of)\s+(?:the )?$",
     _I,
 )
+_DENIED_BEFORE = re.compile(r"n't\b|\bnot\b|\bor before\b", _I)
 _MORE = re.compile(
     r"\s*(?:[\w-]+\s+)?(?:\+(?!\d)|or (?:more|less|fewer|above|over|so|higher|lower|later|earlier|"
     r"thereabouts|after|before)\b|and (?:up|above|more|over|later|counting)\b|plus\b(?!\s+\w)|"
@@ -598,16 +600,23 @@ def _is_vague(text: str, values: list[Value], place: int, context: RequestContex
     first, last = sentence(text, value.start, value.end)
     before, after = text[first : value.start], text[value.end : last]
     limit = _LIMIT.match(after)
-    is_bound = limit and (limit["least"] or limit["min"] or not _HOLDS.search(before))
-    if is_bound or _MORE.match(after):
+    if (
+        limit
+        and not asks_bound(limit[0], context.request)
+        and (limit["least"] or limit["min"] or not _HOLDS.search(before))
+    ):
+        return True
+    if _MORE.match(after):
         return True
     if _MAKES.search(after) and (_OPERAND_BEFORE.search(before) or _OPERATOR.match(after)):
         return True
     if value.kind == "number":
         in_brackets = before.endswith("<") and after.startswith(">")
-        if _BOUND.search(before) and not (_CAPACITY.search(before) or in_brackets):
-            return True
-    elif _MOMENT.search(before) and not re.search(r"n't\b|\bnot\b|\bor before\b", before, _I):
+        is_plain = in_brackets or _CAPACITY.search(before)
+        bound = None if is_plain else _BOUND.search(before)
+    else:
+        bound = None if _DENIED_BEFORE.search(before) else _MOMENT.search(before)
+    if bound and not asks_bound(bound[0], context.request):
         return True
     part = _PART_BEFORE.search(before) if value.kind == "date" else None
     if part and not _ends_range(text, value, first + part.start(), context):
