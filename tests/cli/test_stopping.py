@@ -1,4 +1,4 @@
-"""SIGTERM stops a command as Ctrl-C does: what it has started ends, what is finished stays."""
+"""How commands end: SIGTERM is like Ctrl-C, and no exit of foreign code is a good end."""
 
 from __future__ import annotations
 
@@ -71,6 +71,9 @@ def test_a_stopped_run_leaves_no_server(
         process.kill()
     assert process.returncode == 130, told
     assert "--out kept" in told
+    deadline = time.monotonic() + 60
+    while _servers(process.pid) and time.monotonic() < deadline:  # it ends with its input
+        time.sleep(0.1)
     assert not _servers(process.pid), told
 
 
@@ -87,3 +90,20 @@ def _servers(parent: int) -> list[int]:
             if str(SERVER) in words and above in (parent, 1, os.getpid()):
                 found.append(int(entry.name))
     return found
+
+
+def test_no_command_ends_well_by_the_exit_of_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "hard.py").write_text(
+        "import os\n\n\ndef agent(messages, tools):\n    os._exit(0)\n"
+    )
+    words = "run --agent hard:agent --shift transient_error --tasks 2 --out kept"
+    ended = subprocess.run(
+        [sys.executable, "-m", "toolshift", *words.split()],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 2
+    assert "os._exit(0)" in ended.stderr

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import toolshift
-from toolshift.core.files import read_given
+from toolshift.core.files import read_given, write
 from toolshift.drift.lock import read_any_lock
 from toolshift.worlds.own.file import read_file
 
@@ -21,3 +22,21 @@ def test_a_name_that_no_file_can_have_is_an_error_like_one_that_is_not_there(nam
     for read in readers:
         with pytest.raises(toolshift.UsageError):
             read(Path(name))
+
+
+def test_a_link_stays_and_leads_to_the_new_content(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_bytes(b"old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write(tmp_path / "link.txt", b"new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write(pipe, b"told")
+    assert os.read(reader, 9) == b"told"
+    os.close(reader)
+    assert pipe.is_fifo()

@@ -199,6 +199,32 @@ def test_a_resumed_run_knows_that_its_agent_works(tmp_path: Path) -> None:
     assert report.agents[0].complete
 
 
+def test_an_outage_is_asked_again_by_the_same_run(tmp_path: Path) -> None:
+    plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=2)))
+
+    class Server:
+        name = "server"
+
+        def __init__(self, fails: int) -> None:
+            self.fails, self.asked = fails, 0
+
+        def reply(self, turn: Turn) -> str | Reply:
+            self.asked += 1
+            if self.asked > 1 and self.asked <= 1 + self.fails:
+                return Reply(failure="HTTP 503")
+            return "I cannot do this."
+
+    first = run_spec(RunSpec(plan, [Contestant(Server(2))], tmp_path / "out")).agents[0]
+    assert first.infrastructure == 2
+    healthy = Server(0)
+    again = run_spec(RunSpec(plan, [Contestant(healthy)], tmp_path / "out")).agents[0]
+    assert (again.infrastructure, healthy.asked) == (0, 2)
+    assert len(episodes(tmp_path / "out")) == len(plan.cells)
+    idle = Server(0)
+    run_spec(RunSpec(plan, [Contestant(idle)], tmp_path / "out"))
+    assert idle.asked == 0
+
+
 class Fragile(OracleAgent):
     """Works until something has moved."""
 

@@ -14,7 +14,7 @@ try:
     import click
 
     from toolshift.cli.group import toolshift
-    from toolshift.cli.stopping import stop_on_sigterm
+    from toolshift.cli.stopping import forbid_silent_end, stop_on_sigterm
     from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError, outside
     from toolshift.core.files import NO_ROOM
     from toolshift.core.redaction import without_secrets
@@ -33,6 +33,7 @@ MAKE_ROOM = "What is there is kept: make room, and run the same command again."
 def main() -> NoReturn:
     """Runs the command line; every error is a sentence, unless TOOLSHIFT_TRACEBACK is set."""
     stop_on_sigterm()
+    forbid_silent_end()
     try:
         sys.exit(_run())
     except click.exceptions.Exit as done:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -29,7 +30,7 @@ import click
 import msgspec
 
 from toolshift.core.intake import NotRead
-from toolshift.core.terminal import say
+from toolshift.core.terminal import say, stdout_is_ours
 from toolshift.core.text import escaped
 from toolshift.core.tool import JSON
 from toolshift.runs.location import check_address, check_local, is_address
@@ -233,10 +234,12 @@ def options_struct(
         def command(**given: object) -> None:
             options = _made(kind, given)
             assert not given, f"{kind.__name__} has no field for {', '.join(given)}"
+            as_json = getattr(options, "as_json", False)
             try:
-                action(options)
+                with stdout_is_ours() if as_json else nullcontext():
+                    action(options)
             except NotRead as fault:
-                if getattr(options, "as_json", False):
+                if as_json:
                     said = {"error": str(fault), "unread": [fault.intake]}
                     say(escaped(JSON.encode(said).decode()))  # one line, as `watch` prints
                 raise

@@ -1,4 +1,5 @@
-"""Ends commands well: SIGTERM is like Ctrl-C, and where a stream is followed both are its end."""
+"""How commands end: SIGTERM is like Ctrl-C, the end of a stream too, and no end is a good one
+unless a command comes to it."""
 
 from __future__ import annotations
 
@@ -7,8 +8,13 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
+SILENT_END = (
+    "code that is not ToolShift's has ended the program with os._exit(0), before anything was "
+    "decided. Finished episodes are kept: let it return, or run it in a process of its own "
+    "(--agent-timeout)"
+)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -32,6 +38,22 @@ def stop_on_sigterm() -> None:
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
+
+
+def forbid_silent_end() -> None:
+    """Makes `os._exit(0)` of foreign code end this process with 2 and a sentence.
+
+    It runs nothing at the end, so a gate that it cuts off would look like one that passed.
+    """
+    process, end = os.getpid(), os._exit
+
+    def told(status: int) -> NoReturn:
+        if status == 0 and os.getpid() == process:  # what it has forked ends as it likes
+            os.write(2, f"Error: {SILENT_END}\n".encode())
+            end(2)
+        end(status)
+
+    os._exit = told
 
 
 class Stopping:

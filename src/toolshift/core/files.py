@@ -161,7 +161,15 @@ def check_writable(path: Path, option: str) -> None:
 
 @contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
-    """A new version of a file, which takes the place of the old one when it is complete."""
+    """A new version of a file, which takes the place of the old one when it is complete.
+
+    A link stays, and what it leads to is replaced. Pipes and devices (`/dev/stdout`) are written to.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with naming(path), path.open("wb") as file:
+            yield file
+        return
     new = path.with_name(f".{path.name}.new")
     try:
         with naming(path), new.open("wb") as file:

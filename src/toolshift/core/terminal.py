@@ -6,8 +6,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import click
 import msgspec
@@ -22,8 +23,44 @@ from toolshift.core.files import writing
 from toolshift.core.text import escaped, is_count, visible
 from toolshift.core.tool import JSON
 
+STDOUT = 1
+"""The number of stdout for programs that are started."""
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
+
+
+class _Stdout:
+    """Where this module prints; None is where everybody does."""
+
+    ours: TextIO | None = None
+
+
+@contextmanager
+def stdout_is_ours() -> Iterator[None]:
+    """While it is open, only this module prints to stdout; what others print goes to stderr.
+
+    A `print` in an agent or a tool, or in a program that one starts, would spoil JSON. The main
+    thread alone may enter it.
+    """
+    before = ours = sys.stdout
+    try:
+        number = before.fileno()
+    except (AttributeError, OSError, ValueError):  # a stream of a test or of a notebook
+        number = -1
+    before.flush()
+    with ExitStack() as stack:
+        if number == STDOUT:
+            kept = os.dup(STDOUT)
+            ours = stack.enter_context(
+                open(kept, "w", encoding=before.encoding, errors=before.errors)
+            )
+            os.dup2(sys.stderr.fileno(), STDOUT)
+            stack.callback(os.dup2, kept, STDOUT)
+        sys.stdout, _Stdout.ours = sys.stderr, ours
+        try:
+            yield
+        finally:
+            sys.stdout, _Stdout.ours = before, None
 
 
 def console(record: bool = False) -> Console:
@@ -31,11 +68,12 @@ def console(record: bool = False) -> Console:
 
     Where it is no terminal, or is recorded, it is as wide as `COLUMNS` says; else 100 columns.
     """
-    made = Console(highlight=False, soft_wrap=False)
+    made = Console(highlight=False, soft_wrap=False, file=_Stdout.ours)
     if made.is_terminal and not record:
         return made
     columns = os.environ.get("COLUMNS", "")
-    return Console(highlight=False, width=int(columns) if is_count(columns) else 100, record=record)
+    width = int(columns) if is_count(columns) else 100
+    return Console(highlight=False, width=width, record=record, file=_Stdout.ours)
 
 
 def save_svg(console: Console, file: Path) -> None:
@@ -46,7 +84,7 @@ def save_svg(console: Console, file: Path) -> None:
 
 def say(text: str = "", err: bool = False, fg: str | None = None, bold: bool = False) -> None:
     """Prints a line, on a terminal in a colour or bold; hidden characters in it are named."""
-    click.secho(visible(text), err=err, fg=fg, bold=bold)
+    click.secho(visible(text), file=None if err else _Stdout.ours, err=err, fg=fg, bold=bold)
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
@@ -94,7 +132,8 @@ def say_wrapped(text: str, lead: str = "  ") -> None:
 
 def print_json(value: object) -> None:
     """Prints a value as JSON; hidden characters are written as JSON escapes."""
-    click.echo(escaped(msgspec.json.format(JSON.encode(value), indent=2).decode()))
+    text = escaped(msgspec.json.format(JSON.encode(value), indent=2).decode())
+    click.echo(text, file=_Stdout.ours)
 
 
 def marked(text: str) -> str:

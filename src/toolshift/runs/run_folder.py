@@ -490,6 +490,8 @@ class RunFolder:
                 write(path, read_bytes(packed))
                 packed.unlink()
             cut_torn_line(path)
+        if not (self.path / SEALED).exists():  # a sealed run is asked once
+            _drop_outages(episodes)
         self.done = {named.episode for named in lines(episodes, _Named)}
         self._drop_lone_timings(timings)
         self._episodes = episodes.open("ab")
@@ -509,6 +511,25 @@ class RunFolder:
             lock = (self.path / ".lock").open("ab")
             hold(lock, self.path)
             self._lock = lock
+
+
+def _drop_outages(path: Path) -> None:
+    """Removes episodes that say nothing since an endpoint failed, so that they are played again.
+
+    What an agent can bring about itself is kept: it would be asked until it passes.
+    """
+    with path.open("rb") as file:
+        rows = file.readlines()
+    kept = [row for row in rows if not _is_outage(row, path)]
+    if len(kept) < len(rows):
+        write(path, b"".join(kept))
+
+
+def _is_outage(row: bytes, path: Path) -> bool:
+    """Whether a line is of an episode whose endpoint failed."""
+    if b'"infrastructure"' not in row:
+        return False
+    return decode(row, Record, str(path)).grade.cause == "infrastructure"
 
 
 def _why_no_run(path: Path) -> str:
