@@ -61,9 +61,12 @@ class StrictGemini:
                     own = f"fc{len(self._said)}_{place}"
                     part["functionCall"] = {"id": own, **part["functionCall"]}
             self._said += [json.dumps(_bare(part), sort_keys=True) for part in parts]
-            content = {"role": "model", "parts": parts}
+            said: dict[str, Any] = {"content": {"role": "model", "parts": parts}}
+            if parts and "unreadable" in parts[0]:
+                said = {"finishMessage": f"Malformed function call: {parts[0]['unreadable']}"}
+            reason = self.reason if "content" in said else "MALFORMED_FUNCTION_CALL"
             return 200, {
-                "candidates": [{"content": content, "finishReason": self.reason, "index": 0}],
+                "candidates": [{**said, "finishReason": reason, "index": 0}],
                 "usageMetadata": {
                     "promptTokenCount": 1000, "cachedContentTokenCount": 50,
                     "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "totalTokenCount": 1010,
@@ -100,6 +103,8 @@ class StrictGemini:
                 if waiting and contents[place - 1]["role"] == "user":
                     return "a function response turn must come after a function call turn"
                 for part in parts:
+                    if part.get("thoughtSignature") == "skip_thought_signature_validator":
+                        continue
                     if json.dumps(_bare(part), sort_keys=True) not in self._said:
                         return f"Function call is missing a thought_signature, or changed: {part}"
                 waiting += [part["functionCall"] for part in parts if "functionCall" in part]

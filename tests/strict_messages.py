@@ -50,7 +50,7 @@ class StrictMessages:
             for place, block in enumerate(blocks):
                 if block["type"] == "tool_use":
                     block["id"] = f"toolu_{len(self._said)}_{place}"
-            self._said.append(json.dumps(blocks, sort_keys=True))
+            self._said.append(json.dumps(_without_blanks(blocks), sort_keys=True))
             calls = any(block["type"] == "tool_use" for block in blocks)
             return 200, {
                 "id": f"msg_{len(self._said)}",
@@ -103,11 +103,17 @@ class StrictMessages:
                     return "tool_result blocks must come first"
                 waiting = set()
                 continue
+            if len(_without_blanks(blocks)) < len(blocks):
+                return "messages: text content blocks must contain non-whitespace text"
             bare = [{k: v for k, v in b.items() if k != "cache_control"} for b in blocks]
             if json.dumps(bare, sort_keys=True) not in self._said:
                 return "`thinking` blocks in the latest assistant message cannot be modified"
             waiting = {b["id"] for b in blocks if b["type"] == "tool_use"}
         return ""
+
+
+def _without_blanks(blocks: list[Block]) -> list[Block]:
+    return [b for b in blocks if b["type"] != "text" or b["text"].strip()]
 
 
 def _references(blocks: list[Block]) -> Iterator[str]:

@@ -83,6 +83,26 @@ def test_parallel_calls_of_one_name_get_their_results_in_order() -> None:
     assert not any("id" in one for one in told)
 
 
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_call_that_google_cannot_read_is_malformed_and_no_refusal(times: int) -> None:
+    calls = oracle_of()
+
+    def script(body: dict[str, Any]) -> list[dict[str, Any]]:
+        turn = sum(content["role"] == "model" for content in body["contents"])
+        if turn < times:
+            return [{"unreadable": f"print({calls[0]['name']}("}]
+        return [{"functionCall": calls[turn - times]}]
+
+    mind = StrictGemini(script)
+    with serving(mind) as address:
+        agent = ChatAgent("gemini-3", address, KEY, dialect="gemini")
+        episode = Episode(build(read_task(TASK, "", 0)))
+        converse(agent, episode)
+    assert mind.refused == []
+    assert grade(episode).passed == (times == 1)
+    assert times == 1 or grade(episode).cause == "malformed_output"
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [

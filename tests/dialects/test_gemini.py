@@ -290,7 +290,7 @@ def test_an_answer_is_written_back_as_it_was_read(parts: list[Any], more: Any) -
         ("SAFETY", "content_filter"),
         ("MISSING_THOUGHT_SIGNATURE", "content_filter"),
         ("A_NEW_ONE", "content_filter"),
-        ("MALFORMED_FUNCTION_CALL", ""),
+        ("MALFORMED_FUNCTION_CALL", "broken_call"),
     ],
 )
 def test_why_an_answer_ended(reason: str, expected: str) -> None:

@@ -163,7 +163,7 @@ def check_writable(path: Path, option: str) -> None:
 def draft(path: Path) -> Iterator[BinaryIO]:
     """A new version of a file, which takes the place of the old one when it is complete.
 
-    A link stays, and what it leads to is replaced. Pipes and devices (`/dev/stdout`) are written to.
+    A link stays, and what it leads to is replaced. Pipes and devices are written to.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not (path.is_file() or path.is_dir()):

@@ -470,6 +470,19 @@ def texts_of(message: Message) -> list[str]:
     return [block["text"] for block in _raw_blocks(message) if _says(block)]
 
 
+def without_blanks(message: Message) -> Message:
+    """A message of the assistant without texts of nothing but space beside its other blocks.
+
+    The API writes such a text at times, and refuses a request that has one.
+    """
+    blocks = _raw_blocks(message)
+    kept = [b for b in blocks if b.get("type") != "text" or str(b.get("text", "")).strip()]
+    if not kept or len(kept) == len(blocks):
+        return message
+    wire, said = message[WIRE], message.get("content") if text_of(message).strip() else None
+    return {**message, "content": said, WIRE: {**wire, "raw": {**wire["raw"], "content": kept}}}
+
+
 def thoughts_of(message: Message) -> list[str]:
     """What the model thought in words, block by block; what is redacted is not read."""
     return [block["thinking"] for block in _raw_blocks(message) if _thinks(block)]

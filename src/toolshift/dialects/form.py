@@ -23,8 +23,9 @@ AGAIN = "again"
 SIGNED = "a thought names what has another name now, and is signed: it cannot be changed"
 Variables = tuple[tuple[str, ...], tuple[str, ...]]
 """Variables of the environment that hold a base address, and those that hold a key."""
-Reason = Literal["", "length", "content_filter", "broken"]
-"""Why a reply ended before its time; "broken" is for a fault of what serves the model."""
+Reason = Literal["", "length", "content_filter", "broken", "broken_call"]
+"""Why a reply ended before its time; "broken" is for a fault of what serves the model, and
+"broken_call" for a call that the model wrote so that its server could not read it."""
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,8 @@ _MODEL_ERRORS = (
     "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS",
 )  # fmt: skip
 """Reasons that are the model's own mistakes; any other one says that its reply was withheld."""
+UNSIGNED = "skip_thought_signature_validator"
+"""Google's signature for calls that its models have not written; without one it refuses them."""
 _STATUS = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 501: "UNIMPLEMENTED", 502: "UNAVAILABLE"}
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "any": "ANY"}
 
@@ -422,7 +424,9 @@ def _read_answer(contents: list[Content], candidate: Part, usage: Any, body: Bod
     if reason in _MODEL_ERRORS and not message.get("tool_calls") and not message["content"]:
         said = value_of(candidate, "finishMessage")  # it quotes what the model wrote
         message["content"] = said if isinstance(said, str) and said else f"({reason})"
-    ended = "" if reason in _MODEL_ERRORS else _ENDED.get(reason, "content_filter")
+        ended: Reason = "broken_call"
+    else:
+        ended = "" if reason in _MODEL_ERRORS else _ENDED.get(reason, "content_filter")
     return Answer(message, usage, "content_filter" if _blocked(body) else ended)
 
 
@@ -556,9 +560,10 @@ def _write_model(message: Message) -> list[Content]:
     contents = _own(message).get("contents")
     calls = _by_place(message)
     if contents is None:
-        text = text_of(message)
+        text, own = text_of(message), list(map(_write_call, calls.values()))
         parts = [{"text": text}] if text else []
-        return [{"role": "model", "parts": [*parts, *map(_write_call, calls.values())]}]
+        own[:1] = [{**first, "thoughtSignature": UNSIGNED} for first in own[:1]]
+        return [{"role": "model", "parts": [*parts, *own]}]
     before = texts_of(message)
     texts = texts_now(message, before)
     now, again = iter(texts), bool(_own(message).get(AGAIN))
