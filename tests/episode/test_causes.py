@@ -171,6 +171,13 @@ def test_a_spent_budget_has_the_commonest_slip() -> None:
 RENAMED = scene_of("booking", ("identity_erasure", 2))
 
 
+def test_a_loop_of_a_call_that_no_tool_takes_is_its_first_mistake() -> None:
+    old = failing(FIND, "unknown_tool")
+    calls = [but(old, turn=turn) for turn in range(4)]
+    assert cause(*calls, BUDGET, scene=RENAMED, end="budget") == "memorised_name"
+    assert cause(*calls[:2], WRONG, scene=RENAMED) == "memorised_name"
+
+
 def test_a_name_of_the_clean_interface_is_memorised() -> None:
     old = failing(FIND, "unknown_tool")
     assert cause(old, WRONG, scene=RENAMED) == "memorised_name"

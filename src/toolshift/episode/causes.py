@@ -137,7 +137,7 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     slips = list(_slips(scene, steps))
     if end == "budget":
         in_a_loop = bool(steps) and steps[-1].said == REPEATS
-        return _most(slips) or ("repetition" if in_a_loop else "budget")
+        return _most(_as_first_made(steps, slips)) or ("repetition" if in_a_loop else "budget")
     evidence = any(is_decisive(scene, step) for step in steps)
     if not scene.solvable and evidence and end == "answered":
         wrote = (cause for number, cause in slips if _writes_unasked(scene, steps[number]))
@@ -194,6 +194,20 @@ def _refused_a_turn(scene: Scene, steps: Sequence[Step]) -> bool:
         step.name in REASONS and not ask.blocked
         for ask, step in zip(scene.asks, answers, strict=False)
     )
+
+
+def _as_first_made(
+    steps: Sequence[Step], slips: Sequence[tuple[int, str]]
+) -> list[tuple[int, str]]:
+    """The slips, in which a repeated call that no tool took is the mistake that it was at first."""
+    first: dict[tuple[str, str], str] = {}
+    traced = []
+    for number, cause in slips:
+        step = steps[number]
+        made = (step.name, repr(step.given))
+        untaken = step.error in ("unknown_tool", "invalid_arguments")
+        traced.append((number, first.setdefault(made, cause) if untaken else cause))
+    return traced
 
 
 def _most(slips: list[tuple[int, str]]) -> str:
