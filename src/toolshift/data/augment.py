@@ -52,6 +52,7 @@ from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import write_stack
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
+from toolshift.shifts.release.release import Release
 from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import TRAINING_FAMILIES
 
@@ -133,6 +134,19 @@ def check_recipe(recipe: Recipe) -> None:
         trainer_of(recipe.trainer)
         if recipe.to:
             raise UsageError("--for says how rows are written, and so does --to: leave one of them")
+
+
+def open_questions(recipe: Recipe) -> tuple[str, ...]:
+    """What the files of coming changes leave open: rows that need it are not shifted by them."""
+    names = (
+        applied.shift
+        for drawn in stacks_by_severity(recipe)
+        for stacks in drawn
+        for stack in stacks
+        for applied in stack
+    )
+    rules = (find_shift(name).rule for name in dict.fromkeys(names))
+    return tuple(one for rule in rules if isinstance(rule, Release) for one in rule.questions)
 
 
 def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:

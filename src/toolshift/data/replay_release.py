@@ -20,7 +20,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
 from toolshift.data.conversation import Call, Conversation, Message
 from toolshift.data.prepared import Prepared
-from toolshift.shifts.release.release import Release
+from toolshift.shifts.release.release import Release, check_settled
 from toolshift.shifts.release.required import open_ones, to_state
 from toolshift.worlds.own.spare import states
 
@@ -72,6 +72,7 @@ def as_asked(conversation: Conversation, ready: Prepared) -> tuple[Conversation,
     if not ready.releases:
         return conversation, ready
     task = RecordedTask(conversation)
+    check_settled(ready.releases[0], task)
     sentences = to_state(ready.releases[0], task)
     if sentences:
         conversation = _with_sentences(conversation, sentences)
