@@ -13,7 +13,6 @@ from toolshift.core.shift import SEVERITIES
 from toolshift.data.augment import (
     COLUMN,
     DEFAULT,
-    DISTRACTORS,
     Recipe,
     augmented,
     check_recipe,
@@ -64,7 +63,7 @@ def augment(
     recipe = Recipe(alpha, tuple(shifts), tuple(severities), seed, "", to)
     check_recipe(recipe)
     given = cast(Any, dataset)  # datasets is an extra, so its types cannot be named
-    functions = _functions(given, recipe) if DISTRACTORS in recipe.shifts else {}
+    functions = _functions(given, recipe) if recipe.lends_tools else {}
     if not hasattr(given, "map"):
         return cast(Rows, _Again(given, recipe, functions))
     work = partial(_batch, recipe=recipe, functions=functions)

@@ -27,7 +27,7 @@ from toolshift.core.files import PACKED, naming, opened, sound, write
 from toolshift.core.intake import Intake, NotRead, Unread, counted, no_text
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
-from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
+from toolshift.data.augment import Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.augment_quick import Quick
 from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
@@ -348,7 +348,7 @@ def _count(path: Path) -> int:
 def _functions_of(source: Path, recipe: Recipe) -> Lent:
     """The tools of a whole file, where distractors are taken from them: the first pass."""
     index = ToolIndex()
-    for line in _lines(source) if DISTRACTORS in recipe.shifts else ():
+    for line in _lines(source) if recipe.lends_tools else ():
         try:
             row = _decoded(line)
             if row is not None:
