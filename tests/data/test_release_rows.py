@@ -554,3 +554,38 @@ def test_what_is_open_is_shown_as_open(tmp_path: Path) -> None:
     assert [row.old for row in rows_of(release) if row.what == "open"] == ["refund_order"]
     assert counts_of(rows_of(release)) == {"same": 4, "open": 1}
     assert "refund_order is gone, and it is not known what takes its place" in release_note(release)
+
+
+def _answering(name: str, outputs: Schema) -> Tools:
+    return {**OLD, name: {**OLD[name], "outputSchema": outputs}}
+
+
+STATED = _answering("get_order", _schema("order_id", order_id=TEXT, status=TEXT, carrier=TEXT))
+SPARE = _answering("get_order", _schema("order_id", order_id=TEXT))
+READ = ("get_order", ({"order_id": "O-17"}, {"order_id": "O-17", "status": "sent", "carrier": "X"}))
+
+
+@pytest.mark.parametrize(
+    ("turns", "asked", "place"),
+    [
+        ((READ, ("says", "It is sent.")), "", "get_order.status"),
+        ((READ, ("says", "Carrier: X.")), "", "get_order.carrier"),
+        ((READ, ("close_ticket", ({"ticket": "sent"}, {})), DONE), "", "get_order.status"),
+        ((READ, ("says", "O-17 is there.")), "", ""),
+        ((READ, ("says", "It is sent.")), "Is it sent?", ""),
+        ((("says", "It is sent."), READ, DONE), "", ""),
+        ((READ, ("close_ticket", ({"ticket": "T-4"}, {"as": "sent"})), ("says", "sent")), "", ""),
+    ],
+    ids=["said", "short", "passed", "kept", "asked", "before", "elsewhere"],
+)
+def test_what_results_have_no_more_is_not_read(
+    turns: tuple[Any, ...], asked: str, place: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "monday.json"
+    gone = {"get_order": {"status": "", "carrier": ""}}
+    path.write_bytes(release_of(SPARE, STATED, fields=gone).encode())
+    made = made_of(talk(*turns, tools=STATED, asked=asked or "Please help."), path)
+    assert bool(made.rows) == (not place)
+    assert [why[: len(place) + 9] for why in made.reasons.values()] == (
+        [f"it reads {place}"] if place else []
+    )
