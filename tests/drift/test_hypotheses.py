@@ -122,6 +122,8 @@ READ = "The labels of a page."
         ("getLabels", "labelsNow", "question"),
         ("list_labels", "etiketten_leeren", "question"),
         ("list_labels", "purge_labels", ""),
+        ("list_labels", "list_and_purge_labels", ""),
+        ("list_labels", "labels_deleted", ""),
     ],
 )
 def test_a_name_that_says_no_act_contradicts_no_read_of_the_same_text(

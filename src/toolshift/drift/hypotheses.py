@@ -35,7 +35,7 @@ import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
-from toolshift.drift.acts import same_act
+from toolshift.drift.acts import effect_of, same_act
 from toolshift.drift.effects import contradict
 from toolshift.drift.tokens import tokens
 from toolshift.interop.parts import kinds_of
@@ -267,7 +267,8 @@ def _may_stand(was: Source, now: Source) -> bool:
     """Whether a tool may be proposed for another one."""
     if reads(now) or not reads(was):
         return True
-    return said_effect(now)[0] is None and _same_text(was, now)
+    said = {said_effect(now)[0], *map(effect_of, tokens(now.tool.name))}
+    return "write" not in said and _same_text(was, now)
 
 
 def _is_known_to_stand(was: Source, now: Source) -> bool:
