@@ -11,7 +11,7 @@ import pytest
 
 import toolshift
 from toolshift.cli.group import SECTIONS
-from toolshift.core.command_line import PLUGINS, command
+from toolshift.core.command_line import PLUGINS, command, path_word
 
 SOURCE = sorted(Path(toolshift.__file__).parent.rglob("*.py"))
 NAMES = [name for entries in SECTIONS.values() for name in entries]
@@ -47,3 +47,20 @@ def unquoted(file: Path) -> list[str]:
 
 def test_no_command_is_printed_unquoted() -> None:
     assert [said for file in SOURCE for said in unquoted(file)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("mine", "./mine"),
+        ("my folder", "'./my folder'"),
+        ("-mine", "./-mine"),
+        ("sub/mine", "sub/mine"),
+        ("-sub/mine", "./-sub/mine"),
+        ("../mine", "../mine"),
+        ("/tmp/mine", "/tmp/mine"),
+        (".", "."),
+    ],
+)
+def test_a_path_is_never_a_name_or_an_option(path: str, word: str) -> None:
+    assert path_word(Path(path)) == word

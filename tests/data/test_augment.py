@@ -774,9 +774,32 @@ def test_a_recipe_is_checked_before_the_work() -> None:
         (Recipe(shifts=("redirct",)), "redirect"),
         (Recipe(to="xlm"), "xlam"),
         (Recipe(severities=(4,)), "from 1 to 3"),
+        (Recipe(shifts=("distractors:4",)), "from 1 to 3"),
+        (Recipe(shifts=("endings:1",)), "endings knows no severity: write endings"),
+        (Recipe(shifts=("redirect:2+distractors:2",)), "distractors in .* stands alone"),
     ):
         with pytest.raises(UsageError, match=why):
             check_recipe(recipe)
+
+
+@pytest.mark.parametrize("shift", ["distractors", "distractors:2", "endings"])
+def test_what_a_row_went_through_can_be_asked_for(shift: str) -> None:
+    went = {made(openai(seed), shifts=(shift,)).shifts for seed in range(12)} - {""}
+    assert went
+    for name in went - {"tool_gone_lookalike"}:
+        again = {made(openai(seed), shifts=(name,)).shifts for seed in range(12)} - {""}
+        assert again == {name}
+
+
+def test_a_severity_of_distractors_is_how_many_there_are(tmp_path: Path) -> None:
+    row = openai(3)
+    for severity, count in ((1, 1), (2, 3), (3, 8)):
+        (each,) = made(row, shifts=(f"distractors:{severity}",), severities=(1,)).rows
+        assert len(each["tools"]) == len(row["tools"]) + count
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text("".join(f"{json.dumps(openai(seed))}\n" for seed in range(30)))
+    tally = augment_file(Job(source, out, Recipe(alpha=1.0, shifts=("distractors:2",))))
+    assert tally.shifted.keys() == {"distractors:2"}
 
 
 def test_a_format_that_cannot_say_it_is_told() -> None:

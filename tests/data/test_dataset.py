@@ -14,6 +14,7 @@ import toolshift
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.data.augment import COLUMN, DEFAULT, Recipe
+from toolshift.data.conversation import RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS, ONLY_BACK
 from toolshift.data.parquet import without_holes
@@ -194,3 +195,61 @@ def test_a_row_that_the_user_changes_is_no_part_of_another(
     for row in made():
         spoil(row)
     assert json.dumps(list(made())) == before
+
+
+BAD = {"messages": [{"role": "assistant", "tool_calls": "none"}], "tools": []}
+WITH_BAD = [*ROWS[:3], BAD, *ROWS[3:6]]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("shifts", [("SBP",), DEFAULT], ids=["one pass", "two"])
+def test_a_row_that_cannot_be_read_is_named_by_its_place(
+    alpha: float, shifts: tuple[str, ...]
+) -> None:
+    with pytest.raises(RowFault, match=r"^row 3, counted from 0: ."):
+        list(toolshift.augment(WITH_BAD, alpha=alpha, shifts=shifts))
+    with pytest.warns(UserWarning, match=r"^row 3, counted from 0, is left out: .") as said:
+        made = list(toolshift.augment(WITH_BAD, alpha=alpha, shifts=shifts, strict=False))
+    assert (len(said), len(made)) == (1, 6)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_row_of_a_data_set_is_named_by_its_place(streaming: bool) -> None:
+    datasets = pytest.importorskip("datasets")
+    bad = {**ROWS[0], "messages": ROWS[0]["messages"], "tools": []}
+    rows = [{"messages": row["messages"], "tools": json.dumps(row["tools"])} for row in ROWS[:4]]
+    rows.insert(2, {**rows[0], "tools": json.dumps(bad["tools"])})
+    dataset = datasets.Dataset.from_list(rows)
+    if streaming:
+        dataset = dataset.to_iterable_dataset()
+    with pytest.raises(RowFault, match=r"^row 2, counted from 0: ."):
+        list(toolshift.augment(dataset, alpha=1.0))
+    with pytest.warns(UserWarning, match=r"^row 2, counted from 0, is left out: ."):
+        made = list(toolshift.augment(dataset, alpha=1.0, seed=1, strict=False))
+    assert len(made) >= 4
+
+
+@pytest.mark.parametrize("shifts", [("SBP",), DEFAULT], ids=["one pass", "two"])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (lambda: iter(ROWS), "a list_iterator can be read only once"),
+        (lambda: (row for row in ROWS), "a generator can be read only once"),
+        (lambda: "base.jsonl", "'base.jsonl' is no rows: read the file first"),
+        (lambda: Path("base.jsonl"), "is no rows: read the file first"),
+        (lambda: ROWS[0], "a dict with .* is no list of rows: give a list of rows"),
+    ],
+    ids=["iterator", "generator", "name", "path", "row"],
+)
+def test_what_is_no_rows_is_said(given: Any, said: str, shifts: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=said):
+        toolshift.augment(given(), alpha=1.0, shifts=shifts)
+
+
+def test_splits_and_other_values_are_said() -> None:
+    with pytest.raises(RowFault, match="row 1, counted from 0: a row is a dict, and not str"):
+        list(toolshift.augment([ROWS[0], "a", ROWS[1]], alpha=1.0))
+    datasets = pytest.importorskip("datasets")
+    splits = datasets.DatasetDict(train=datasets.Dataset.from_list(strings(ROWS[:2])))
+    with pytest.raises(UsageError, match=r"a DatasetDict with train .* give one of its splits"):
+        toolshift.augment(splits)

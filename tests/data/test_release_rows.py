@@ -6,14 +6,21 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
-from toolshift.data.augment import Recipe, augmented, converted
+from toolshift.adapt.release_note import release_note
+from toolshift.cli.group import toolshift
+from toolshift.core.message import PROTOCOL_TOOLS
+from toolshift.data.augment import Recipe, augmented, converted, open_questions
 from toolshift.data.conversation import Conversation
+from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS, read_as, recognised
-from toolshift.shifts.release.file import FORMAT, ShiftFile
+from toolshift.shifts.release.describe import counts_of, rows_of
+from toolshift.shifts.release.file import FORMAT, ShiftFile, read_shift_file
 from toolshift.shifts.release.inputs import side_of
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import settle
+from toolshift.train.own_data import check_shifted, own_rows
 
 Schema = dict[str, Any]
 Tools = dict[str, Schema]
@@ -453,3 +460,132 @@ def test_choices_may_be_written_otherwise_in_the_rows(written: Schema, tmp_path:
     listed = _schema("order_id", "reason", order_id=TEXT, reason=written)
     row = talk(REFUND, DONE, tools=changed("refund_order", inputSchema=listed))
     assert calls(after(row, release_of(new, **answers), tmp_path)) == expected
+
+
+WITHOUT_REFUND = {name: tool for name, tool in OLD.items() if name != "refund_order"}
+OPEN_TOOL = "what has become of refund_order is open: [renamed] refund_order = ..."
+
+
+def open_file(path: Path, new: Tools, **answers: Any) -> Path:
+    """The file of a change between the old tools and new ones, with answers that are open."""
+    file = release_of(new)
+    mapping = msgspec.convert(answers, Answers)
+    path.write_bytes(msgspec.structs.replace(file, mapping=mapping).encode())
+    return path
+
+
+@pytest.mark.parametrize("turns", [(REFUND, DONE), (GET, REFUND, DONE)], ids=["first", "second"])
+@pytest.mark.parametrize("new", [WITHOUT_REFUND, WITHOUT_REFUND | {"pay_back": OLD["get_order"]}])
+def test_a_call_of_a_tool_that_is_open_is_no_refusal(
+    new: Tools, turns: tuple[Any, ...], tmp_path: Path
+) -> None:
+    path = open_file(tmp_path / "monday.json", new, renamed={"refund_order": "?"})
+    made = made_of(talk(*turns), path)
+    assert not made.rows
+    assert list(made.reasons.values()) == [OPEN_TOOL]
+    assert open_questions(Recipe(shifts=(str(path),))) == (OPEN_TOOL,)
+    other = made_of(talk(GET, DONE), path)  # one that needs nothing which is open
+    assert calls(read_as(recognised(other.rows[0]), other.rows[0])) == [GET_CALL]
+
+
+GET_CALL = ("get_order", {"order_id": "O-17"})
+
+
+def test_a_parameter_that_is_open_is_not_carried(tmp_path: Path) -> None:
+    new = changed("ship_order", inputSchema=_schema("order_id", order_id=TEXT, pace=TEXT))
+    path = open_file(tmp_path / "monday.json", new, params={"ship_order": {"speed": "?"}})
+    question = "what has become of speed of ship_order is open: [params.ship_order] speed = ..."
+    fast = ("ship_order", ({"order_id": "O-17", "speed": "fast"}, {"shipment": "S-9"}))
+    assert list(made_of(talk(fast, DONE), path).reasons.values()) == [question]
+    assert made_of(talk(SHIP, DONE), path).rows
+    assert open_questions(Recipe(shifts=(str(path),))) == (question,)
+
+
+def test_tools_that_no_change_touches_are_never_open(tmp_path: Path) -> None:
+    path = open_file(tmp_path / "monday.json", WITHOUT_REFUND, renamed={"refund_order": "?"})
+    row = talk(GET, ("final_answer", ({"answer": "It is open."}, "")), DONE)
+    row["tools"] += PROTOCOL_TOOLS
+    assert made_of(row, path).rows
+
+
+@pytest.mark.parametrize("way", ["table", "json", "preview"])
+def test_the_command_says_what_is_open(way: str, tmp_path: Path) -> None:
+    path = open_file(tmp_path / "monday.json", WITHOUT_REFUND, renamed={"refund_order": "?"})
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    rows = (talk(REFUND, DONE), talk(GET, DONE))
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    more = {"table": (), "json": ("--json",), "preview": ("--preview",)}[way]
+    words = ["augment", str(source), "--shift", str(path), "--out", str(out), *more]
+    done = CliRunner().invoke(toolshift, words)
+    assert done.exit_code == 0
+    if way == "json":
+        assert json.loads(done.stdout)["open"] == [OPEN_TOOL]
+    else:
+        assert f"Open: {OPEN_TOOL} (rows that need it are not shifted)" in done.stderr
+    if way != "preview":
+        assert f"- {OPEN_TOOL}" in (tmp_path / "out.README.md").read_text()
+
+
+def test_only_rows_that_are_not_shifted_say_why_not(tmp_path: Path) -> None:
+    path = open_file(tmp_path / "monday.json", WITHOUT_REFUND, renamed={"refund_order": "?"})
+    source = tmp_path / "in.jsonl"
+    rows = [talk(REFUND, DONE, asked=f"Refund it, please: {place}.") for place in range(12)]
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    recipe = Recipe(alpha=1.0, shifts=(str(path), "transient_error:1"))
+    tally = augment_file(Job(source, tmp_path / "out.jsonl", recipe))
+    assert sum(tally.shifted.values()) == 12
+    assert (sum(tally.skipped.values()) > 0, tally.unshifted) == (True, {})
+
+
+def test_the_rows_to_train_on_say_what_is_open(tmp_path: Path) -> None:
+    path = open_file(tmp_path / "monday.json", WITHOUT_REFUND, renamed={"refund_order": "?"})
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(f"{json.dumps(talk(one, DONE))}\n" for one in (REFUND, GET)))
+    recipe = Recipe(alpha=1.0, shifts=(str(path),))
+    own = own_rows(source, recipe)
+    assert sum(own.shifted.values()) == 1
+    assert check_shifted(own, recipe).startswith(f"Open: {OPEN_TOOL} (conversations that need it")
+
+
+def test_what_is_open_is_shown_as_open(tmp_path: Path) -> None:
+    path = open_file(tmp_path / "monday.json", WITHOUT_REFUND, renamed={"refund_order": "?"})
+    release = read_shift_file(path).release()
+    assert ([*release.open], [*release.lost]) == (["refund_order"], [])
+    assert [row.old for row in rows_of(release) if row.what == "open"] == ["refund_order"]
+    assert counts_of(rows_of(release)) == {"same": 4, "open": 1}
+    assert "refund_order is gone, and it is not known what takes its place" in release_note(release)
+
+
+def _answering(name: str, outputs: Schema) -> Tools:
+    return {**OLD, name: {**OLD[name], "outputSchema": outputs}}
+
+
+STATED = _answering("get_order", _schema("order_id", order_id=TEXT, status=TEXT, carrier=TEXT))
+SPARE = _answering("get_order", _schema("order_id", order_id=TEXT))
+READ = ("get_order", ({"order_id": "O-17"}, {"order_id": "O-17", "status": "sent", "carrier": "X"}))
+
+
+@pytest.mark.parametrize(
+    ("turns", "asked", "place"),
+    [
+        ((READ, ("says", "It is sent.")), "", "get_order.status"),
+        ((READ, ("says", "Carrier: X.")), "", "get_order.carrier"),
+        ((READ, ("close_ticket", ({"ticket": "sent"}, {})), DONE), "", "get_order.status"),
+        ((READ, ("says", "O-17 is there.")), "", ""),
+        ((READ, ("says", "It is sent.")), "Is it sent?", ""),
+        ((("says", "It is sent."), READ, DONE), "", ""),
+        ((READ, ("close_ticket", ({"ticket": "T-4"}, {"as": "sent"})), ("says", "sent")), "", ""),
+    ],
+    ids=["said", "short", "passed", "kept", "asked", "before", "elsewhere"],
+)
+def test_what_results_have_no_more_is_not_read(
+    turns: tuple[Any, ...], asked: str, place: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "monday.json"
+    gone = {"get_order": {"status": "", "carrier": ""}}
+    path.write_bytes(release_of(SPARE, STATED, fields=gone).encode())
+    made = made_of(talk(*turns, tools=STATED, asked=asked or "Please help."), path)
+    assert bool(made.rows) == (not place)
+    assert [why[: len(place) + 9] for why in made.reasons.values()] == (
+        [f"it reads {place}"] if place else []
+    )

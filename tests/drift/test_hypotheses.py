@@ -107,6 +107,51 @@ def test_an_act_is_known_by_verbs_and_by_what_both_texts_begin_with(
     assert found.standing == standing
 
 
+READ = "The labels of a page."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "standing"),
+    [
+        ("get_labels", "labels", "likely"),
+        ("search_page_labels", "page_labels", "likely"),
+        ("getLabels", "labels", "likely"),
+        ("get_labels", "labels_now", "question"),
+        ("get_labels", "current_labels", "question"),
+        ("get_labels", "label_overview", "question"),
+        ("getLabels", "labelsNow", "question"),
+        ("list_labels", "etiketten_leeren", "question"),
+        ("list_labels", "purge_labels", ""),
+        ("list_labels", "list_and_purge_labels", ""),
+        ("list_labels", "labels_deleted", ""),
+    ],
+)
+def test_a_name_that_says_no_act_contradicts_no_read_of_the_same_text(
+    old: str, new: str, standing: str
+) -> None:
+    before, after = labels(old, READ), labels(new, READ)
+    for rest in ([], [FIND], [FIND, LOOK]):
+        found = hypotheses_between([before, *rest], [after, *rest])
+        assert [one.standing for one in found] == ([standing] if standing else [])
+        told = judged(from_mcp([before, *rest]), from_mcp([after, *rest]), Answers())
+        assert [q.guess for q in told.questions] == ([new] if standing == "question" else [])
+        assert told.answers.renamed == ({old: new} if standing == "likely" else {})
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        tool("labels", READ, page=LABEL),
+        {**labels("labels", READ), "outputSchema": {"type": "object"}},
+        {**labels("labels", READ), "annotations": {"openWorldHint": True}},
+    ],
+    ids=["parameters", "results", "hints"],
+)
+def test_whatever_else_differs_of_such_a_tool_makes_it_a_question(new: dict[str, Any]) -> None:
+    (found,) = hypotheses_between([labels("get_labels", READ)], [new])
+    assert found.standing == "question"
+
+
 def test_of_tools_that_say_that_they_only_read_the_act_is_known() -> None:
     old, new = (
         labels(name, "Etiketten der Liste.", readOnlyHint=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 
@@ -105,5 +106,27 @@ def test_transformers_reads_the_schemas_back():
 
 def test_names_that_no_method_can_have_are_refused():
     tools = [{"function": {"name": "get-hours", "description": "x", "parameters": {}}}]
-    with pytest.raises(UsageError, match="'get-hours' cannot be one"):
+    with pytest.raises(UsageError, match="'get-hours' cannot be a method"):
         environment_class("Tools", tools, [].__getitem__)
+
+
+def _finds_trains(parameter: str) -> list[dict[str, Any]]:
+    properties = {parameter: {"type": "string", "description": "City"}}
+    schema = {"type": "object", "properties": properties, "required": [parameter]}
+    function = {"name": "find_trains", "description": "Finds trains.", "parameters": schema}
+    return [{"type": "function", "function": function}]
+
+
+@pytest.mark.parametrize("name", ["from", "class", "from-city", "self", "2nd"])
+def test_a_parameter_that_no_method_can_have_is_named_as_one(name: str) -> None:
+    said = f"^find_trains, parameter {name}: .*{name!r} cannot be a parameter of a method"
+    with pytest.raises(UsageError, match=said):
+        environment_class("Tools", _finds_trains(name), [].__getitem__)
+
+
+@pytest.mark.parametrize("name", ["reset", "get_reward", "_from", "name", "tools", "given"])
+def test_a_parameter_may_have_a_name_that_no_tool_has(name: str) -> None:
+    made = environment_class("Tools", _finds_trains(name), [].__getitem__)
+    assert list(inspect.signature(made.find_trains).parameters) == ["self", name]
+    shown = get_json_schema(made().find_trains)["function"]["parameters"]
+    assert shown["required"] == [name]

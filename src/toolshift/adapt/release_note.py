@@ -42,6 +42,8 @@ def _lines(release: Release) -> Iterator[str]:
     for old in release.before.sources:
         if old in release.lost:
             yield f"{_name(old)} is gone, and no tool takes its place"
+        elif old in release.open:
+            yield f"{_name(old)} is gone, and it is not known what takes its place"
 
 
 def _of_route(release: Release, new: str, route: Route) -> Iterator[str]:

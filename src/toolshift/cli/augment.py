@@ -18,7 +18,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, counted
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import one_line
-from toolshift.data.augment import DEFAULT, Recipe
+from toolshift.data.augment import DEFAULT, Recipe, open_questions
 from toolshift.data.card import write_card
 from toolshift.data.files import (
     Job,
@@ -132,7 +132,8 @@ def augment(options: AugmentOptions) -> None:
 def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     if as_json:
         said = {**msgspec.to_builtins(tally), "out": str(job.out), "card": str(card)}
-        print_json({**said, "unread": _unread(job, tally)})
+        asked = list(open_questions(job.recipe))
+        print_json({**said, "open": asked, "unread": _unread(job, tally)})
         return
     shifted = sum(tally.shifted.values())
     rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
@@ -159,7 +160,9 @@ def _unread(job: Job, tally: Tally) -> list[Intake]:
 
 
 def _say_left(job: Job, tally: Tally) -> None:
-    """Says which rows could not be read, and in which there was nothing to shift."""
+    """Says which rows could not be read, which have nothing to shift, and what is open."""
+    for question in open_questions(job.recipe):
+        say(f"Open: {question} (rows that need it are not shifted)", err=True)
     word = place_word(job.source)
     for place, why in tally.faults[:MAX_SHOWN]:
         say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
@@ -171,8 +174,9 @@ def _say_left(job: Job, tally: Tally) -> None:
     left = tally.drawn - sum(tally.shifted.values()) - sum(tally.untried.values())
     if left and tally.shifted:
         drawn = counted(tally.drawn, "conversation")
-        say(f"Not shifted: {left:,} of the {drawn} that alpha asks for. Why not:", err=True)
-        reasons = sorted(tally.skipped.items(), key=lambda one: -one[1])
+        why_not = "Why not, with how many of them each shift was tried on"
+        say(f"Not shifted: {left:,} of the {drawn} that alpha asks for. {why_not}:", err=True)
+        reasons = sorted(tally.unshifted.items(), key=lambda one: -one[1])
         for why, count in reasons[:MAX_SHOWN]:
             say(f"  {one_line(why)} ({count:,})", err=True)
         if len(reasons) > MAX_SHOWN:
@@ -188,7 +192,9 @@ def _preview(job: Job, as_json: bool) -> None:
     shown = islice(previews(job, tally), MAX_PREVIEWS)
     if as_json:
         rows = list(shown)
-        print_json({"previews": rows, "untried": tally.untried, "unread": _unread(job, tally)})
+        asked = list(open_questions(job.recipe))
+        said = {"previews": rows, "untried": tally.untried, "open": asked}
+        print_json({**said, "unread": _unread(job, tally)})
         return
     for one in shown:
         say(f"{place_word(job.source)} {one.line}: {one.shifts}", bold=True)

@@ -11,6 +11,7 @@ import click
 from toolshift.cli.options import AsJson
 from toolshift.cli.parameters import PATH, argument, on_command_line, option, options_struct
 from toolshift.core.errors import UsageError
+from toolshift.core.names import MAX_NAME, is_taken_by_all
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.check import (
     RULES,
@@ -128,6 +129,13 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
         say(
             "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
             "those that do under `writes:`."
+        )
+    odd = [tool.name for tool in world.tools if not is_taken_by_all(tool.name)]
+    if odd:
+        say(
+            f"\nNote: {', '.join(map(repr, odd[:3]))}{', ...' if odd[3:] else ''}: not all model "
+            f"providers take such a name of a tool; all take up to {MAX_NAME} letters, digits, _ "
+            "and -."
         )
     broken = sum(task.state == "fail" for task in tried)
     say(f"\n{world.name}: {len(tried)} tasks, {len(world.tools)} tools, {broken} broken")

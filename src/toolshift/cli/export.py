@@ -11,6 +11,7 @@ import click
 from toolshift.cli.options import SCOPE, AsJson
 from toolshift.cli.parameters import argument, option, options_of, options_struct
 from toolshift.cli.sectioned import Sectioned
+from toolshift.core.command_line import path_word
 from toolshift.core.terminal import print_json, say
 from toolshift.runs.suite import Selection, suite_of
 from toolshift.train.export.package import KINDS, check_name, write_package
@@ -76,7 +77,9 @@ def export(options: ExportOptions) -> None:
     exported = export_scenes(asked, options.alpha)
     files = write_package(options.trainer, exported, options.out, name, _about(exported))
     package = name.replace("-", "_")
-    following = _NEXT[options.trainer].format(out=options.out, name=name, package=package)
+    following = _NEXT[options.trainer].format(
+        out=path_word(options.out), name=name, package=package
+    )
     if options.as_json:
         print_json({"name": name, "package": package, "files": [str(file) for file in files]})
         return

@@ -96,6 +96,7 @@ def _paft_on_data(options: PaftOptions, source: Path) -> None:
         "conversations": own.conversations,
         "shifted": own.shifted,
         "not_applicable": own.skipped,
+        "open": own.open,
         "left_out": len(own.faults),
     }
     fine_tune(own.rows, settings, options, origin, None)

@@ -15,3 +15,10 @@ def command(*words: object, travels: bool = False) -> str:
     named = [Path(plugin).name for plugin in plugins] if travels else plugins
     loaded = [word for plugin in named for word in ("--plugin", plugin)]
     return shlex.join(["toolshift", *loaded, *map(str, words)])
+
+
+def path_word(path: Path) -> str:
+    """A path as a word of a shell that no program reads as a name or an option: `./mine`."""
+    text = str(path)
+    bare = path.name == text or text.startswith("-")
+    return shlex.quote(f".{os.sep}{text}" if bare else text)

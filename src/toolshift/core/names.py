@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from hashlib import blake2b
 
 MAX_NAME = 64
 """The longest name of a tool that the clients of the large model providers accept."""
+
+
+def is_taken_by_all(name: str) -> bool:
+    """Whether the clients of all large model providers accept a name of a tool."""
+    return re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name) is not None
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

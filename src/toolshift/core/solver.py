@@ -92,6 +92,13 @@ class Known:
             env = env.parent
         return None
 
+    def says_none(self, fact: str) -> bool:
+        """Whether the nearest that is said of a fact, here or above, is that there is none."""
+        env: Known | None = self
+        while env is not None and fact not in env.facts:
+            env = env.parent
+        return env is not None and env.facts[fact] is None
+
     def about(self, **facts: Any) -> Known:
         """A child in which some facts differ, as for a second entity."""
         return Known(self.solver, facts, self)
@@ -409,7 +416,8 @@ class Solver:
         return carried
 
     def _evident(self, value: Any, text: str) -> None:
-        if str(value) not in text:
+        written = JSON.encode(str(value)).decode()[1:-1]  # as it stands in a text of JSON
+        if str(value) not in text and written not in text:
             raise Untraceable(f"{value!r} is not in the shown text: {text[:200]}")
 
     @staticmethod

@@ -52,6 +52,7 @@ from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import write_stack
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
+from toolshift.shifts.release.release import Release
 from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import TRAINING_FAMILIES
 
@@ -59,6 +60,8 @@ DISTRACTORS = "distractors"
 """Tools out of the rest of the data beside those of a conversation."""
 ENDINGS = "endings"
 """The last step has become impossible, for its tool is gone; and the look-alike of that."""
+TOOL_GONE = "tool_gone"
+"""Of the endings, the refusal alone."""
 DEFAULT = (
     "EFP", "SBP", "SRP", "options", "parameters", "formats", "midway", "graph",
     DISTRACTORS, ENDINGS,
@@ -76,7 +79,7 @@ class Recipe(msgspec.Struct, frozen=True):
     Attributes:
         alpha: the share of conversations that are shifted, from 0 to 1.
         shifts: families, tiers, shifts `NAME[:SEVERITY]`, stacks of them joined by `+`, and
-            `distractors` and `endings`; drawn equally often.
+            `distractors`, `endings` and `tool_gone`; drawn equally often.
         severities: for those that name none.
         seed: of every choice.
         format: of the rows; "" where each is recognised by what is in it.
@@ -91,6 +94,40 @@ class Recipe(msgspec.Struct, frozen=True):
     format: str = ""
     to: str = ""
     trainer: str = ""
+
+    @property
+    def lends_tools(self) -> bool:
+        """Whether rows are shown tools of the rest of the data."""
+        return any(own is not None and own.name == DISTRACTORS for own in map(own_of, self.shifts))
+
+
+class Own(NamedTuple):
+    """An entry that is a shift of recorded rows alone, and none of the sandbox.
+
+    Attributes:
+        name: of it.
+        severity: that it names; 0 for none.
+    """
+
+    name: str
+    severity: int
+
+
+def own_of(entry: str) -> Own | None:
+    """The shift of recorded rows alone that an entry is; None for those of the sandbox."""
+    for part in entry.split("+") if "+" in entry else ():
+        if (alone := part.partition(":")[0]) in (DISTRACTORS, ENDINGS):
+            raise UsageError(f"{alone} in {entry} stands alone, and + joins shifts of the sandbox")
+    name, colon, severity = entry.partition(":")
+    if name not in (DISTRACTORS, ENDINGS, TOOL_GONE):
+        return None
+    if not colon:
+        return Own(name, 0)
+    if name != DISTRACTORS:
+        raise UsageError(f"shift {entry!r}: {name} knows no severity: write {name}")
+    if severity not in map(str, SEVERITIES):
+        raise UsageError(f"severity {severity!r} of {entry}: it goes from 1 to 3")
+    return Own(name, int(severity))
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -125,7 +162,7 @@ def check_recipe(recipe: Recipe) -> None:
         if severity not in SEVERITIES:
             raise UsageError(f"severity {severity}: it goes from 1 to 3")
         for entry in recipe.shifts:
-            if entry not in (DISTRACTORS, ENDINGS):
+            if own_of(entry) is None:
                 stacks_of(entry, severity)
     for name in filter(None, (recipe.format, recipe.to)):
         FORMATS.find(name)
@@ -133,6 +170,19 @@ def check_recipe(recipe: Recipe) -> None:
         trainer_of(recipe.trainer)
         if recipe.to:
             raise UsageError("--for says how rows are written, and so does --to: leave one of them")
+
+
+def open_questions(recipe: Recipe) -> tuple[str, ...]:
+    """What the files of coming changes leave open: rows that need it are not shifted by them."""
+    names = (
+        applied.shift
+        for drawn in stacks_by_severity(recipe)
+        for stacks in drawn
+        for stack in stacks
+        for applied in stack
+    )
+    rules = (find_shift(name).rule for name in dict.fromkeys(names))
+    return tuple(one for rule in rules if isinstance(rule, Release) for one in rule.questions)
 
 
 def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
@@ -171,7 +221,7 @@ def augmented(row: Row, content: bytes, recipe: Recipe, functions: Lent | None =
         try:
             label, parts = _apply(draw, conversation, functions or {})
             _check_strict(conversation, parts)
-            if draw.entry != DISTRACTORS:  # they are chosen by their language
+            if draw.own is None or draw.own.name != DISTRACTORS:  # chosen by their language
                 check_language(conversation, parts)
             note = {COLUMN: told(label, recipe, digest)}
             made = [_applicable(written, part) for part in parts]
@@ -284,6 +334,11 @@ class Draw(msgspec.Struct, frozen=True):
         return "+".join(applied.shift for applied in self.stack) or self.entry
 
     @property
+    def own(self) -> Own | None:
+        """What only a data set can do, if it is that."""
+        return own_of(self.entry)
+
+    @property
     def rng(self) -> Random:
         """For what only a data set can do."""
         return seeds.rng("draw", self.entry, self.key)
@@ -341,8 +396,7 @@ def stacks_by_severity(recipe: Recipe) -> tuple[tuple[tuple[Stack, ...], ...], .
     """The stacks of shifts of each entry of a recipe, at each of its severities."""
     return tuple(
         tuple(
-            ((),) if entry in (DISTRACTORS, ENDINGS) else stacks_of(entry, severity)
-            for severity in recipe.severities
+            ((),) if own_of(entry) else stacks_of(entry, severity) for severity in recipe.severities
         )
         for entry in recipe.shifts
     )
@@ -390,11 +444,12 @@ def _apply(
     draw: Draw, conversation: Conversation, functions: Lent
 ) -> tuple[str, list[Conversation]]:
     """A conversation under one draw, and what it was."""
-    if draw.entry == DISTRACTORS:
-        made = _with_distractors(conversation, draw.rng, draw.severity, functions)
-        return f"{draw.entry}:{draw.severity}", [made]
-    if draw.entry == ENDINGS:
-        return _another_ending(conversation, draw.rng)
+    if own := draw.own:
+        if own.name == DISTRACTORS:
+            severity = own.severity or draw.severity
+            made = _with_distractors(conversation, draw.rng, severity, functions)
+            return f"{DISTRACTORS}:{severity}", [made]
+        return _another_ending(conversation, draw.rng, own.name)
     parts = replay(conversation, _ready(draw, conversation))
     if len(parts) == 1 and _same(parts[0], conversation):
         raise NotApplicable("nothing that is shown changes")
@@ -453,11 +508,13 @@ def _with_distractors(
     return Conversation((*rng.sample(tools, len(tools)), *kept), conversation.messages)
 
 
-def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[Conversation]]:
+def _another_ending(
+    conversation: Conversation, rng: Random, which: str
+) -> tuple[str, list[Conversation]]:
     """The conversation without a tool: the last that it calls, or one that it never calls."""
     own, kept = apart(conversation.tools)
     names = [tool.function["name"] for tool in own]
-    if rng.random() < 0.5:
+    if rng.random() < 0.5 and which == ENDINGS:
         spare = [name for name in names if name not in called(conversation)]
         if not spare:
             raise NotApplicable("every tool is called, so none can be spared")
@@ -470,7 +527,7 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
     ending = ending_of(conversation, rng, bool(kept))
-    return "tool_gone", [_without(conversation, gone, (*conversation.messages[:place], ending))]
+    return TOOL_GONE, [_without(conversation, gone, (*conversation.messages[:place], ending))]
 
 
 def _last_calling(conversation: Conversation, names: list[str]) -> tuple[int, Message]:

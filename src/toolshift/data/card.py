@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from toolshift.core.text import one_line
-from toolshift.data.augment import COLUMN
+from toolshift.data.augment import COLUMN, open_questions
 from toolshift.data.files import Job, Tally, digest_of, line_of, sameness, written_for
 
 LONGEST = 1200
@@ -62,6 +62,9 @@ def card(job: Job, tally: Tally, command: str) -> str:
         lines += ["## What was not applicable", "", "| shift and reason | times |", "|---|---:|"]
         lines += [f"| {_cell(why)} | {count:,} |" for why, count in _sorted(unmoved)[:20]]
         lines.append("")
+    if asked := open_questions(job.recipe):
+        lines += ["## What is open", "", "Rows that need it are not shifted:", ""]
+        lines += [*(f"- {one_line(question)}" for question in asked), ""]
     for number, (line, name, after) in enumerate(tally.examples, 1):
         before = line_of(job.source, line).decode(errors="replace")
         lines += [f"## Example {number}: {name}, line {line}", "", "Before:", ""]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache, partial
+from os import PathLike
 from typing import Any, TypeVar, cast
 
 import msgspec
 
+from toolshift.core.errors import UsageError
 from toolshift.core.shift import SEVERITIES
 from toolshift.data.augment import (
     COLUMN,
     DEFAULT,
-    DISTRACTORS,
     Recipe,
     augmented,
     check_recipe,
@@ -35,6 +38,7 @@ def augment(
     severities: tuple[int, ...] = SEVERITIES,
     seed: int = 0,
     to: str = "",
+    strict: bool = True,
 ) -> Rows:
     """Shifts a share of tool-use conversations, as `toolshift augment` does with a file.
 
@@ -44,12 +48,14 @@ def augment(
 
     Args:
         dataset: a `datasets.Dataset`, also a streaming one, or any iterable of rows that can be
-            read again.
+            read again, such as a list; no iterator.
         alpha: the share that is shifted, from 0 to 1.
         shifts: families, tiers, shifts, and `distractors` and `endings`.
         severities: for those that name none.
         seed: of every choice.
         to: the format to write; "" for that of each row.
+        strict: whether a row that cannot be read ends it. If not, it is left out, and a
+            `UserWarning` names it by its place, counted from 0.
 
     Returns:
         The like of what was given. A row that is not shifted is the same, and one that is keeps its
@@ -58,37 +64,85 @@ def augment(
         only; the column `toolshift` says what a row went through, "" for nothing.
 
     Raises:
-        UsageError: for a wrong argument.
-        RowFault: for a row that cannot be read, as soon as it is reached.
+        UsageError: for a wrong argument, such as a path, an iterator or several splits.
+        RowFault: for a row that cannot be read, as soon as it is reached, with its place; see
+            `strict`.
     """
+    _check_rows(dataset)
     recipe = Recipe(alpha, tuple(shifts), tuple(severities), seed, "", to)
     check_recipe(recipe)
     given = cast(Any, dataset)  # datasets is an extra, so its types cannot be named
-    functions = _functions(given, recipe) if DISTRACTORS in recipe.shifts else {}
+    functions = _functions(given, recipe) if recipe.lends_tools else {}
     if not hasattr(given, "map"):
-        return cast(Rows, _Again(given, recipe, functions))
-    work = partial(_batch, recipe=recipe, functions=functions)
+        return cast(Rows, _Again(given, recipe, functions, strict))
+    work = partial(_batch, recipe=recipe, functions=functions, strict=strict)
     known, features = given.column_names, _features(given, recipe)
-    made = given.map(work, batched=True, batch_size=256, remove_columns=known, features=features)
+    made = given.map(
+        work,
+        with_indices=True,
+        batched=True,
+        batch_size=256,
+        remove_columns=known,
+        features=features,
+    )
     return cast(Rows, made)
+
+
+def _check_rows(given: object) -> None:
+    """Checks that these are rows, and that they can be read again."""
+    if isinstance(given, str | bytes | PathLike):
+        raise UsageError(
+            f"{given!r} is no rows: read the file first, as by datasets.load_dataset(...), or "
+            "augment it by `toolshift augment`"
+        )
+    if isinstance(given, Mapping):
+        names = ", ".join(map(str, list(given)[:3]))
+        several = hasattr(given, "map")
+        what = "one of its splits" if several else "a list of rows"
+        raise UsageError(f"a {type(given).__name__} with {names} is no list of rows: give {what}")
+    if isinstance(given, Iterator):
+        raise UsageError(
+            f"a {type(given).__name__} can be read only once, and rows are read again: give a "
+            "list of them, or a data set"
+        )
 
 
 class _Again:
     """Augmented rows, made anew each time they are read."""
 
-    def __init__(self, rows: Iterable[Row], recipe: Recipe, functions: Lent) -> None:
-        self.rows, self.recipe, self.functions = rows, recipe, functions
+    def __init__(self, rows: Iterable[Row], recipe: Recipe, functions: Lent, strict: bool) -> None:
+        self.rows, self.recipe, self.functions, self.strict = rows, recipe, functions, strict
 
     def __iter__(self) -> Iterator[Row]:
-        for row in self.rows:
-            yield from _made(row, self.recipe, self.functions)
+        for place, row in enumerate(self.rows):
+            with _placed(place, self.strict):
+                yield from _made(_as_row(row), self.recipe, self.functions)
+
+
+@contextmanager
+def _placed(place: int, strict: bool) -> Iterator[None]:
+    """Says which row cannot be read, and leaves it out where the work is not to end there."""
+    try:
+        yield
+    except RowFault as wrong:
+        where = f"row {place}, counted from 0"
+        if strict:
+            raise RowFault(f"{where}: {wrong}") from None
+        warnings.warn(f"{where}, is left out: {wrong}", stacklevel=2)
+
+
+def _as_row(row: object) -> Row:
+    if not isinstance(row, dict):
+        raise RowFault(f"a row is a dict, and not {type(row).__name__}")
+    return row
 
 
 def _functions(rows: Iterable[Row], recipe: Recipe) -> Lent:
     index = ToolIndex()
     for row in rows:
         try:
-            conversation = read_as(format_of(row, recipe), without_holes(row))
+            bare = without_holes(_as_row(row))
+            conversation = read_as(format_of(bare, recipe), bare)
         except RowFault:
             continue  # it is said where the row is reached
         index.add(tool.function for tool in conversation.tools)
@@ -124,11 +178,19 @@ def _quick(recipe: Recipe) -> Quick:
     return Quick(recipe)
 
 
-def _batch(columns: dict[str, list[Any]], recipe: Recipe, functions: Lent) -> dict[str, list[Any]]:
+def _batch(
+    columns: dict[str, list[Any]],
+    places: Sequence[int],
+    recipe: Recipe,
+    functions: Lent,
+    strict: bool,
+) -> dict[str, list[Any]]:
     """A batch of rows, by columns."""
-    count = len(next(iter(columns.values()), []))
-    rows = [{key: values[n] for key, values in columns.items()} for n in range(count)]
-    made = [_level(made_row) for row in rows for made_row in _made_whole(row, recipe, functions)]
+    made: list[Row] = []
+    for number, place in enumerate(places):
+        row = {key: values[number] for key, values in columns.items()}
+        with _placed(place, strict):
+            made += map(_level, _made_whole(row, recipe, functions))
     keys = dict.fromkeys(key for row in made for key in row)
     return {key: [row.get(key) for row in made] for key in keys}
 

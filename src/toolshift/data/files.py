@@ -27,7 +27,7 @@ from toolshift.core.files import PACKED, naming, opened, sound, write
 from toolshift.core.intake import Intake, NotRead, Unread, counted, no_text
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
-from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
+from toolshift.data.augment import Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.augment_quick import Quick
 from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
@@ -53,6 +53,7 @@ class Tally(msgspec.Struct):
         same: rows that stay as they are, to the byte where both files are JSON lines.
         drawn: of these, those that alpha asks to be shifted.
         skipped: why shifts were not applicable, by shift and reason.
+        unshifted: the same of those drawn rows alone to which none was.
         untried: of the drawn rows, those that have nothing to shift, by reason.
         left: turns that a trainer cannot learn rightly, and are in no row as learned, by reason.
         lost: what a trainer has no place for, by what it is.
@@ -77,6 +78,7 @@ class Tally(msgspec.Struct):
     untried: dict[str, int] = {}
     left: dict[str, int] = {}
     lost: dict[str, int] = {}
+    unshifted: dict[str, int] = {}
 
 
 class _Note(msgspec.Struct):
@@ -346,7 +348,7 @@ def _count(path: Path) -> int:
 def _functions_of(source: Path, recipe: Recipe) -> Lent:
     """The tools of a whole file, where distractors are taken from them: the first pass."""
     index = ToolIndex()
-    for line in _lines(source) if DISTRACTORS in recipe.shifts else ():
+    for line in _lines(source) if recipe.lends_tools else ():
         try:
             row = _decoded(line)
             if row is not None:
@@ -484,12 +486,14 @@ def _gather(tally: Tally, chunk: _Done) -> None:
     formats.update(chunk.formats)
     formats["openai"] += len(chunk.made) - len(chunk.formats)
     untried, left, lost = map(Counter, (tally.untried, tally.left, tally.lost))
+    unshifted = Counter(tally.unshifted)
     for made in chunk.made:
         left.update(made.left)
         lost.update(made.lost)
         tally.drawn += bool(made.shifts or made.reasons or made.untried)
-        for entry, why in made.reasons.items():
-            skipped[f"{entry}: {_plain(why)}"] += 1
+        reasons = [f"{entry}: {_plain(why)}" for entry, why in made.reasons.items()]
+        skipped.update(reasons)
+        unshifted.update(() if made.shifts else reasons)
         if made.untried:
             untried[made.untried] += 1
         if made.shifts:
@@ -497,6 +501,7 @@ def _gather(tally: Tally, chunk: _Done) -> None:
     tally.untried, tally.left, tally.lost = map(dict, (untried, left, lost))
     tally.examples += chunk.examples[: EXAMPLES - len(tally.examples)]
     tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, +formats))
+    tally.unshifted = dict(unshifted)
 
 
 def _plain(reason: str) -> str:

@@ -20,12 +20,19 @@ from toolshift.data.conversation import Call, Conversation, Message, Turn, encod
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
 from toolshift.data.refusal_rows import ending_of
-from toolshift.data.replay_release import check_needed, difference, stated, why_not
+from toolshift.data.replay_release import (
+    check_needed,
+    check_still_shown,
+    difference,
+    stated,
+    why_not,
+)
 from toolshift.data.tools import check_gone
 from toolshift.data.value_mentions import check_values
 from toolshift.interop.tools import Documented
 from toolshift.shifts.live import Live
 from toolshift.shifts.release.release import Release
+from toolshift.shifts.release.told import lost_of
 from toolshift.worlds.own.stand_in import carry_out
 
 
@@ -100,6 +107,8 @@ class _Play:
         self._all_calls = [call for message in conversation.messages for call in message.calls]
         self._texts: list[str] = []
         self._brought: dict[int, list[dict[str, Any]]] = {}
+        self._lost: list[tuple[int, str, Any]] = []
+        """Values that results show no more, each with its place in what is said and in results."""
         self._results = [
             message.text for message in conversation.messages if message.role == "tool"
         ]
@@ -107,6 +116,7 @@ class _Play:
         while turns:
             turns = turns[self._play(turns) :]
         self._check_mentions()
+        check_still_shown(self._lost, self.said)
         check_values(conversation, (t for _, view in self.views for t in view), ready.toolbox)
 
     # -- the backend of the solver -------------------------------------------------------------
@@ -287,6 +297,9 @@ class _Play:
             for record in records
             if isinstance(record, dict) and step.is_there
         ]
+        if step.is_there:
+            gone = lost_of(release, call.name, step.data)
+            self._lost += [(len(self.said), place, value) for place, value in gone]
         return self._made
 
     def _made_by(self, tools: tuple[Tool, ...], steps: list[_Recorded]) -> list[_Attempt]:

@@ -7,7 +7,7 @@ the user has to state. A recording has both as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
 from toolshift.data.conversation import Call, Conversation, Message
 from toolshift.data.prepared import Prepared
-from toolshift.shifts.release.release import Release
+from toolshift.shifts.release.release import Release, check_settled
 from toolshift.shifts.release.required import open_ones, to_state
 from toolshift.worlds.own.spare import states
 
@@ -72,6 +72,7 @@ def as_asked(conversation: Conversation, ready: Prepared) -> tuple[Conversation,
     if not ready.releases:
         return conversation, ready
     task = RecordedTask(conversation)
+    check_settled(ready.releases[0], task)
     sentences = to_state(ready.releases[0], task)
     if sentences:
         conversation = _with_sentences(conversation, sentences)
@@ -118,6 +119,35 @@ def check_needed(
         raise NotApplicable(
             f"{call.name} is gone, and nothing says that the conversation needs what it returned"
         )
+
+
+def check_still_shown(lost: Iterable[tuple[int, str, Any]], said: Sequence[Message]) -> None:
+    """Checks that nothing is said or called by a value that results show no more.
+
+    Such a value comes with how many messages stand before it and with its place. One that is used
+    after that must stand elsewhere in what is shown.
+    """
+    for begin, place, value in lost:
+        if isinstance(value, bool) or value is None:
+            continue
+        shown = ""
+        for number, message in enumerate(said):
+            passed = [text for call in message.calls for text in _plain(call.arguments)]
+            used = message.role == "assistant" and number >= begin
+            if used and any(
+                states(text, value) for text in (message.text, message.thought, *passed)
+            ):
+                if states(shown, value):
+                    break
+                raise NotApplicable(
+                    f"it reads {place}, which results have no more. If that stands elsewhere now, "
+                    f"say where in the mapping, under [fields.{place.partition('.')[0]}]"
+                )
+            shown += f"\n{message.text}" if message.role != "assistant" else ""
+
+
+def _plain(arguments: dict[str, Any]) -> list[str]:
+    return [str(value) for _, value in leaves(arguments)]
 
 
 def _values(text: str) -> list[str]:

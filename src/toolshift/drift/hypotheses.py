@@ -8,7 +8,10 @@ likely      right in at least nine of ten on the lists of real releases (`studie
 question    some pair comes nearest, and more cannot be said
 
 No reading at all is left where a tool that reads would have become one that does not say that it
-reads: what a tool may stand for is decided by what is known of it, never by what is not.
+reads: what a tool may stand for is decided by what is known of it, never by what is not. But what
+both describe in the same words is known: where nothing says that the new one writes, it is a
+question. It is likely where nothing else differs and the name has only lost its verb, so that it
+names a thing and no act: `get_weather` and `weather`.
 
 Where the names say other acts it is a question, however alike the rest is: `approve` and `reject`
 share their noun, their text and their parameters. What is known of acts is in `acts`; a word of
@@ -30,8 +33,9 @@ from typing import Literal
 
 import msgspec
 
+from toolshift.core.canonical import same
 from toolshift.core.tool import Param
-from toolshift.drift.acts import same_act
+from toolshift.drift.acts import effect_of, same_act
 from toolshift.drift.effects import contradict
 from toolshift.drift.tokens import tokens
 from toolshift.interop.parts import kinds_of
@@ -44,6 +48,7 @@ from toolshift.shifts.release.match import (
     POSSIBLE,
     alike_texts,
     alike_tools,
+    said_effect,
     weights_of,
 )
 from toolshift.shifts.release.merge import reads
@@ -153,7 +158,7 @@ def _of_tools(
         else:
             guess = doubtful.get(old)
             likely = guess is None or _is_likely(guess.likeness, was, now, before, after, weights)
-            likely = likely and same_act(was, now)
+            likely = likely and same_act(was, now) and _is_known_to_stand(was, now)
             if not likely:
                 asked.append(guess or _question(was, now, before, after, weights))
             standing: Standing = "likely" if likely else "question"
@@ -260,7 +265,18 @@ def settled_likely(before: Side, after: Side, given: Answers | None = None) -> S
 
 def _may_stand(was: Source, now: Source) -> bool:
     """Whether a tool may be proposed for another one."""
-    return reads(now) or not reads(was)
+    if reads(now) or not reads(was):
+        return True
+    said = {said_effect(now)[0], *map(effect_of, tokens(now.tool.name))}
+    return "write" not in said and _same_text(was, now)
+
+
+def _is_known_to_stand(was: Source, now: Source) -> bool:
+    """Whether a tool whose effect is not said is one that reads, and has only lost its verb."""
+    if reads(now) or not reads(was):
+        return True
+    told = [[one.inputs, one.outputs, one.raw.get("annotations")] for one in (was, now)]
+    return same(*told) and {*tokens(now.tool.name)} <= {*tokens(was.tool.name)}
 
 
 def _is_likely(
@@ -321,7 +337,13 @@ def _only_text(was: Source, now: Source, before: Toolbox, after: Toolbox) -> boo
         sum(tokens(one.tool.description) == text for one in side.sources.values())
         for side in (before, after)
     ]
-    return len(text) >= TELLING and text == tokens(now.tool.description) and alone == [1, 1]
+    return _same_text(was, now) and alone == [1, 1]
+
+
+def _same_text(was: Source, now: Source) -> bool:
+    """Whether two tools are described in the same words, and in enough to tell anything."""
+    text = tokens(was.tool.description)
+    return len(text) >= TELLING and text == tokens(now.tool.description)
 
 
 def _alike(was: Source, now: Source) -> str:

@@ -445,6 +445,13 @@ def takes_null(schema: Mapping[str, Any]) -> bool:
     return "null" in listed or any(takes_null(part) for part in _alternatives(schema))
 
 
+def may_be_null(schema: Mapping[str, Any]) -> bool:
+    """Whether null fits a schema: it says so, or says nothing of types and choices."""
+    if "type" in schema or "$ref" in schema or _alternatives(schema):
+        return takes_null(schema)
+    return None in schema.get("enum", (schema.get("const"),))
+
+
 def usual(schema: Mapping[str, Any]) -> Any:
     """What a value is taken to be where nobody says it: the default, or all that it may be.
 

@@ -259,6 +259,7 @@ def _conversations(
         "conversations": own.conversations,
         "shifted": reached,
         "not_applicable": own.skipped,
+        "open": own.open,
         "left_out": len(own.faults),
     }
 

@@ -20,7 +20,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, placed
 from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
-from toolshift.core.names import MAX_NAME, unknown
+from toolshift.core.names import MAX_NAME, is_taken_by_all, unknown
 from toolshift.core.plugins import undecorated
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
@@ -109,7 +109,7 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
     name = world.name
     scenes = list(bench.clean(world))
     if world.counts:  # tasks that are given: what they are like is not ours to judge
-        yield from (verdict for verdict in _check_scenes(name, scenes) if verdict.rule != 2)
+        yield from of_given(name, scenes)
         return
     verdicts = list(_check_scenes(name, scenes))
     yield from verdicts
@@ -267,6 +267,11 @@ def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
     yield _first_wrong(name, 3, scenes, _passed_idly)
 
 
+def of_given(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
+    """Checks scenes of given tasks, whose answers are what they are: one may be guessable."""
+    yield from (verdict for verdict in _check_scenes(name, scenes) if verdict.rule != 2)
+
+
 def _first_wrong(
     name: str, rule: int, scenes: list[Scene], wrong: Callable[[Scene], str]
 ) -> Verdict:
@@ -311,12 +316,14 @@ def _place(scene: Scene) -> str:
 
 
 def _misnamed(scene: Scene) -> str:
-    """A name that two shown tools have, or that no client would take; "" for none."""
+    """A name that two shown tools have, or that a shift has made and not all clients would take;
+    "" for none."""
     names = [tool.name for tool in scene.tools]
+    own = {tool.name for tool in scene.truth.tools}
     for name in names:
         if names.count(name) > 1:
             return f"in {_where([scene])} two tools are shown as {name!r}"
-        if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name):
+        if name not in own and not is_taken_by_all(name):
             advice = f"a name is up to {MAX_NAME} letters, digits, _ and -"
             return f"in {_where([scene])} a tool is shown as {name!r}: {advice}"
     return ""

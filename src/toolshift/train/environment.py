@@ -96,7 +96,7 @@ def environment_class(
 
 def _method(function: Mapping[str, Any]) -> Callable[..., str]:
     """One tool as a method, with the signature and the docstring from which TRL reads a schema."""
-    name = _checked(function["name"])
+    name = _tool_name(function["name"])
     schema = function.get("parameters") or {}
     required = set(schema.get("required") or ())
     described = schema.get("properties") or {}
@@ -111,7 +111,7 @@ def _method(function: Mapping[str, Any]) -> Callable[..., str]:
         kind = _TYPES.get(str(described[each].get("type", "string")), str)
         parameters.append(
             inspect.Parameter(
-                _checked(each),
+                _parameter_name(name, each),
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
                 default=inspect.Parameter.empty if each in required else None,
                 annotation=kind if each in required else kind | None,
@@ -160,11 +160,26 @@ def _docstring(function: Mapping[str, Any], described: Mapping[str, Any]) -> str
     return "\n".join([*lines, "", "Returns:", "    What comes back."])
 
 
-def _checked(name: str) -> str:
-    if not name.isidentifier() or keyword.iskeyword(name) or name in _TAKEN or name[0] == "_":
-        raise UsageError(
-            f"{render_call(name, {})}: TRL's environments take their tools from the methods of a "
-            f"class, and {name!r} cannot be one; leave the shift that makes such names out, or use "
-            "`toolshift train grpo`"
-        )
+def _tool_name(name: str) -> str:
+    """The name of a tool that can be a method of a class."""
+    if not _is_word(name) or name in _TAKEN or name[0] == "_":
+        raise _unfit(f"{render_call(name, {})}", f"{name!r} cannot be a method of a class")
     return name
+
+
+def _parameter_name(tool: str, name: str) -> str:
+    """The name of a parameter that a method can have."""
+    if not _is_word(name) or name == "self":
+        raise _unfit(f"{tool}, parameter {name}", f"{name!r} cannot be a parameter of a method")
+    return name
+
+
+def _is_word(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _unfit(where: str, why: str) -> UsageError:
+    return UsageError(
+        f"{where}: TRL's environments have their tools as methods, and {why}. Give it another name "
+        "in the world, leave out the shift that makes such names, or use `toolshift train grpo`"
+    )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.data.augment import Recipe, digest_of, is_selected
+from toolshift.data.augment import Recipe, digest_of, is_selected, open_questions
 from toolshift.data.files import each_made, none_left
 from toolshift.train.rows import checked, with_known_roles
 
@@ -32,6 +32,7 @@ class OwnData(msgspec.Struct, frozen=True):
         shifted: how many went through what.
         skipped: how often a shift was not applicable, by shift and reason.
         faults: conversations that cannot be trained on: line and reason.
+        open: what the files of coming changes among the shifts leave open.
     """
 
     rows: list[dict[str, Any]]
@@ -40,6 +41,7 @@ class OwnData(msgspec.Struct, frozen=True):
     shifted: dict[str, int]
     skipped: dict[str, int]
     faults: list[tuple[int, str]]
+    open: tuple[str, ...] = ()
 
 
 def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnData:
@@ -66,7 +68,8 @@ def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnDat
             watch(count, 0)
     if not rows:
         raise UsageError(none_left(source, faults, "can be trained on"))
-    return OwnData(rows, count, wanted, dict(shifted), dict(skipped), faults)
+    asked = open_questions(recipe)
+    return OwnData(rows, count, wanted, dict(shifted), dict(skipped), faults, asked)
 
 
 def _trainable(row: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def _trainable(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_shifted(data: OwnData, recipe: Recipe) -> str:
-    """Makes sure that shifts reached what is trained on."""
+    """Makes sure that shifts reached what is trained on; returns what is to be known of that."""
     reached = sum(data.shifted.values())
     most = max(data.skipped, key=lambda why: data.skipped[why], default="no call is made in them")
     if recipe.alpha and not reached:
@@ -89,9 +92,10 @@ def check_shifted(data: OwnData, recipe: Recipe) -> str:
             f"{', '.join(recipe.shifts)} can be applied to none of the {data.selected} "
             f"conversations that alpha asks for (mostly: {most}): choose the shifts otherwise"
         )
+    said = [f"Open: {one} (conversations that need it are not shifted)." for one in data.open]
     if reached < 0.9 * data.selected:
-        return (
+        said.append(
             f"Only {reached} of the {data.selected} conversations that alpha asks for are shifted; "
             f"the others stay as they are (mostly: {most})."
         )
-    return ""
+    return " ".join(said)

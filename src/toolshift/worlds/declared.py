@@ -14,7 +14,7 @@ import jsonschema_rs
 from toolshift.core.errors import UsageError, defined_at, placed
 from toolshift.core.fact import Fact
 from toolshift.core.message import PROTOCOL_NAMES
-from toolshift.core.names import MAX_NAME, nearest, unknown
+from toolshift.core.names import MAX_NAME, is_taken_by_all, nearest, unknown
 from toolshift.core.tool import Field, Param, Tool, input_schema
 from toolshift.core.world import POOLS, Request, TaskKind, World
 
@@ -77,7 +77,7 @@ def _tools(world: World) -> Iterator[str]:
             yield f"`tools` holds {type(tool).__name__} at place {number}, not a toolshift.Tool"
             continue
         where = f"tool {tool.name!r}"
-        if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", str(tool.name)):
+        if not is_taken_by_all(str(tool.name)):
             yield f"{where}: a name is up to {MAX_NAME} letters, digits, _ and -"
         if tool.name in PROTOCOL_NAMES:
             yield f"{where}: this name is that of a protocol tool; choose another"

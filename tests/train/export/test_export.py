@@ -50,6 +50,16 @@ def test_the_stream_has_no_end_and_is_the_same_again(exported: Exported, tmp_pat
             assert [a.text for a in one.asks] == [a.text for a in other.asks]
 
 
+@pytest.mark.parametrize("trainer", KINDS)
+def test_the_next_step_installs_the_folder(
+    trainer: str, cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = cli("export", trainer, "--shift", "redirect", "--out", "my-pack", "--name", "p")
+    assert code == 0
+    assert "Next: pip install ./my-pack && " in out
+
+
 def test_the_mix_is_what_was_asked_for(exported: Exported) -> None:
     scenes = [exported.scene(number) for number in range(40)]
     shifted = [scene for scene in scenes if scene.shifts]

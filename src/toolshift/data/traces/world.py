@@ -25,8 +25,10 @@ from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.data.traces.masking import Mask
 from toolshift.data.traces.recorded import Made, Recorded
+from toolshift.episode.draw import make_scene
 from toolshift.interop.mcp_results import UPSTREAM
 from toolshift.reading.answers.by_words import is_pattern
+from toolshift.runs.check import of_given
 from toolshift.worlds.own.file import SYSTEM, read_file
 from toolshift.worlds.own.recording import FORMAT, Head, Line, Write, as_write
 from toolshift.worlds.own.spare import states, values_at
@@ -35,6 +37,10 @@ from toolshift.worlds.own.world import OwnWorld
 MOST_OF_A_KIND = 20
 _LONGEST_KIND = 60
 _LONGEST_ANSWER = 60
+
+
+_AT_PLACE = re.compile(r" in one@\w+/.*? clean(?=:)")
+"""Where a verdict says that a task fails, which is another place for each."""
 
 
 class Unfit(Exception):
@@ -258,7 +264,10 @@ class _Maker:
         recording = self.folder / "one.jsonl"
         recording.write_bytes(recorded_bytes(self.head, lines))
         path.write_text(tasks_text("one", self.system, [entry], recording.name), encoding="utf-8")
-        OwnWorld(read_file(path))
+        world = OwnWorld(read_file(path))
+        for verdict in of_given(world.name, [make_scene(world, entry["kind"], 0)]):
+            if verdict.state == "fail":
+                raise UsageError(_AT_PLACE.sub("", verdict.detail))
 
 
 def _writes(tool: Mapping[str, Any]) -> bool:

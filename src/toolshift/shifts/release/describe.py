@@ -20,14 +20,15 @@ from toolshift.interop.schema import (
 )
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.mapped_tools import Route
-from toolshift.shifts.release.release import Release
+from toolshift.shifts.release.mapping import UNDECIDED
+from toolshift.shifts.release.release import Release, is_open
 
 
 class Row(msgspec.Struct, frozen=True):
     """What becomes of a tool.
 
     Attributes:
-        what: same, changed, renamed, merged, dispatched, split, beside, removed or added.
+        what: same, changed, renamed, merged, dispatched, split, beside, removed, open or added.
         changes: what differs, in a few words each.
         partly: what a call of the new tool cannot have carried out by the old one.
     """
@@ -50,7 +51,8 @@ def rows_of(release: Release) -> list[Row]:
     )
     rows = [_row(release, name, routes, shared) for name, routes in release.routes.items()]
     gone = [name for name in release.before.sources if name in release.lost]
-    return [*rows, *(Row("removed", name, "", [], []) for name in gone)]
+    rows += [Row("removed", name, "", [], []) for name in gone]
+    return rows + [Row("open", name, "", [], [is_open(name)]) for name in sorted(release.open)]
 
 
 def _row(release: Release, name: str, routes: tuple[Route, ...], shared: Counter[str]) -> Row:
@@ -162,12 +164,15 @@ def _sub_changes(was: Any, now: Any) -> str:
 def _partly(release: Release, name: str, route: Route) -> list[str]:
     source, target = release.before.sources[route.old], release.after.sources[name]
     olds, news = ({p.name: p for p in side.tool.params} for side in (source, target))
-    limits = [f"needs {one}, which nobody can say: all calls fail" for one in route.missing]
+    table = release.answers.params.get(route.old, {})
+    asked = [one for one in olds if table.get(one) == UNDECIDED]
+    limits = [is_open(route.old, one) for one in asked]
+    limits += [f"needs {one}, which nobody can say: all calls fail" for one in route.missing]
     if not route.inside:
         for mine, theirs in route.params.items():
             limits += _not_carried(route, olds[mine], news[theirs])
             limits += _as_left_out(release, name, olds[mine], news[theirs])
-    lost = [p for p in olds if p not in (*route.params, *route.fixed, *route.missing)]
+    lost = [p for p in olds if p not in (*route.params, *route.fixed, *route.missing, *asked)]
     limits += [f"{one} can no longer be said" for one in lost]
     heard = {*route.params.values(), route.inside, route.when[0] if route.when else ""}
     after = route.pages.after if route.pages is not None else None
@@ -229,6 +234,7 @@ def counts_of(rows: list[Row]) -> dict[str, int]:
         "split",
         "beside",
         "removed",
+        "open",
         "added",
     )
     return {kind: counts[kind] for kind in kinds if counts[kind]}

@@ -174,7 +174,9 @@ def as_shift(file: ShiftFile) -> Shift:
     """What is declared of the shift of a file, from what it changes."""
     release = file.release()
     same = {old.old == new for new, each in release.routes.items() for old in each}
-    graph = bool(release.lost) or any(len(each) != 1 for each in release.routes.values())
+    graph = bool(release.lost | release.open) or any(
+        len(each) != 1 for each in release.routes.values()
+    )
     paged = any(r.pages and r.pages.after for routes in release.routes.values() for r in routes)
     only_results = all(
         release.unchanged(new) or release.only_results(new) for new in release.routes

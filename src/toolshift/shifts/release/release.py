@@ -36,7 +36,7 @@ from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, routes
-from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.mapping import UNDECIDED, Answers, as_key
 from toolshift.shifts.release.match import words
 from toolshift.shifts.release.moved import opened_sides
 from toolshift.shifts.release.nested import Unsayable
@@ -95,10 +95,25 @@ class Release:
 
     @cached_property
     def lost(self) -> frozenset[str]:
-        """The old tools that nothing stands for any more."""
-        return frozenset(self.before.sources) - {
-            r.old for routes in self.routes.values() for r in routes
-        }
+        """The old tools that nothing stands for any more, as far as that is known."""
+        carried = {r.old for routes in self.routes.values() for r in routes}
+        return frozenset(self.before.sources) - carried - self.open
+
+    @cached_property
+    def open(self) -> frozenset[str]:
+        """The old tools of which it is not known what has become of them."""
+        return frozenset(old for old, new in self.answers.renamed.items() if new == UNDECIDED)
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """What the mapping leaves open of tools and parameters, each with the entry to fill in."""
+        params = (
+            is_open(old, path)
+            for old, table in self.answers.params.items()
+            for path, new in table.items()
+            if new == UNDECIDED
+        )
+        return (*map(is_open, sorted(self.open)), *params)
 
     @cached_property
     def surface(self) -> Surface:
@@ -167,7 +182,7 @@ class Release:
         """The change of a scene; a rule, as the registry of shifts takes one."""
         shown = scene.tools
         _fit(self, shown)
-        _settled(self, scene)
+        check_settled(self, scene)
         own, neutral = self._of_task(scene) if scene.asks else ((), frozenset())
         layer = _layer(self, shown, own, neutral)
         moved = any(
@@ -205,22 +220,29 @@ def _fit(release: Release, shown: Iterable[Tool]) -> None:
         )
 
 
-def _settled(release: Release, task: Task) -> None:
+def check_settled(release: Release, task: Task) -> None:
     """Checks that nothing is open of what a task calls."""
-    answers = release.answers
+    answers, sources = release.answers, release.before.sources
     for step in task.calls:
         for name, arguments in step.true:
-            if answers.renamed.get(name) == UNDECIDED:
-                raise NotApplicable(f"what has become of {name} is open: [renamed] {name} = ...")
-            source = release.before.sources[name]
+            if name in release.open:
+                raise NotApplicable(is_open(name))
+            if name not in sources:  # such as `final_answer` in a recording
+                continue
+            source = sources[name]
             passed = opened_call(arguments, source.opened)
             needed = {p.name for p in source.tool.params if p.required}
             for path, new in answers.params.get(name, {}).items():
                 top = path.partition(".")[0].partition("[")[0]
                 if new == UNDECIDED and {top, path} & {*passed, *needed}:
-                    raise NotApplicable(
-                        f"what has become of {path} of {name} is open: [params.{name}] {path} = ..."
-                    )
+                    raise NotApplicable(is_open(name, path))
+
+
+def is_open(tool: str, path: str = "") -> str:
+    """Says that it is not known what an old tool, or a parameter of it, has become."""
+    key, entry = as_key(tool), as_key(path or tool)
+    what, table = (f"{path} of {tool}", f"params.{key}") if path else (tool, "renamed")
+    return f"what has become of {what} is open: [{table}] {entry} = ..."
 
 
 def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:

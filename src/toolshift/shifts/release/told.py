@@ -150,11 +150,8 @@ def lost_values(release: Mapped, scene: Scene) -> list[str]:
     gone: dict[str, Any] = {}
     kept: list[Any] = []
     for name, route, whole in _results(release, scene):
-        form, pages = route.form, route.pages
-        told = pages.before.told if pages is not None and pages.before is not None else {}
-        lost = [old for old in form.olds if any(_under(old, up) for up in form.dropped)]
-        lost = [old for old in lost if old not in told]  # all pages are fetched without it
-        for old, place in form.olds.items():
+        lost = lost_places(route)
+        for old, place in route.form.olds.items():
             for value in values_at(whole, old) if place.is_leaf else ():
                 if old in lost:
                     gone.setdefault(f"{name}.{old}", []).append(value)
@@ -168,6 +165,28 @@ def lost_values(release: Mapped, scene: Scene) -> list[str]:
         return value in passed or any(one and value_says(text, one, kind) for one in wanted)
 
     return [name for name, values in gone.items() if any(map(is_read, values))]
+
+
+def lost_places(route: Route) -> list[str]:
+    """The places of results that are declared today and have no counterpart."""
+    form, pages = route.form, route.pages
+    told = pages.before.told if pages is not None and pages.before is not None else {}
+    lost = [old for old in form.olds if any(_under(old, up) for up in form.dropped)]
+    return [old for old in lost if old not in told]  # all pages are fetched without it
+
+
+def lost_of(release: Mapped, tool: str, data: Any) -> Iterator[tuple[str, Any]]:
+    """The single values of a result of an old tool that the new ones show no more, each with its
+    place: `get_order.tracking`."""
+    if not isinstance(data, dict | list):
+        return
+    routes = [route for several in release.routes.values() for route in several]
+    for route in (route for route in routes if route.old == tool and route.form.dropped):
+        places = lost_places(route) if route.form.olds else route.form.dropped
+        whole = route.form.whole(data)
+        for place in places:
+            for value in values_at(whole, place):
+                yield from ((f"{tool}.{place}", one) for one in _single(value))
 
 
 def _under(path: str, above: str) -> bool:

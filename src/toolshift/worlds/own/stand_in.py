@@ -11,7 +11,7 @@ from toolshift.core.ask import as_said
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
 from toolshift.interop.opened import folded_call, leads_to, opened_tool
-from toolshift.interop.schema import fitted, needed_with, takes_null, usual
+from toolshift.interop.schema import fitted, may_be_null, needed_with, takes_null, usual
 from toolshift.interop.tools import Documented, StandIn
 
 ActResult = dict[int, list[dict[str, Any]]]
@@ -81,6 +81,7 @@ def _with_new(
     found = {}
     for param in tool.params:
         known = param.fact in solver.goal or env.find(param.fact) is not None
+        known = known or (may_be_null(param.schema) and env.says_none(param.fact))
         if known or not (param.required or param.fact in needed):
             continue
         told = tool.told.get(param.fact) if isinstance(tool, Documented) else None
@@ -110,20 +111,22 @@ def _needed(tool: Tool, true: Tool, env: Known) -> frozenset[str]:
 
 
 def _left_out(solver: Solver, tool: Tool, env: Known) -> dict[str, None]:
-    """The required arguments for which null says that there is none: nothing is known of them.
+    """The arguments for which null says that there is none.
 
-    A provider's strict mode requires every argument, and takes null for one that is left out.
+    A provider's strict mode requires every argument, and takes null for one that is left out. So
+    null is said for a required one of which nothing is known, and wherever the true call says it.
     """
-    if not isinstance(tool, Documented):
-        return {}
+    new = isinstance(tool, Documented)
     return {
         param.name: None
         for param in tool.params
-        if param.required
-        and param.given is None
+        if param.given is None
         and param.fact not in solver.goal
         and env.find(param.fact) is None
-        and takes_null(param.schema)
+        and (
+            (new and param.required and takes_null(param.schema))
+            or (env.says_none(param.fact) and may_be_null(param.schema))
+        )
     }
 
 
