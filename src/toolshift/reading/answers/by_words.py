@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -389,7 +390,7 @@ def _says_yes_or_no(text: str, wanted: str, context: RequestContext) -> bool:
 
 _OR_BEFORE = re.compile(
     r"(?:\beither|\b(?:or|and/or|versus|vs)(?: (?:else|maybe|perhaps|possibly|the|a|is|it is))?|"
-    r"\w ?[/|])"
+    r"\w ?[/|]|\b(?:any|one|either) of:?(?:\s+[\w.-]+,(?: and| or)?)*)"
     r"\s*[\"']?$",
     _I,
 )
@@ -409,6 +410,8 @@ def _of_words(text: str, start: int, end: int, wanted: str, context: RequestCont
     if _is_choice(text, start, end) or is_corrected(text, start, end):
         return "open"
     if _is_bare_list(text, start, end, wanted or text[start:end]):
+        return "open"
+    if _beside_its_like(text, start, end, context.request):
         return "open"
     if wanted and is_of_another_label(text, (start, end), None, wanted, context):
         return "open"
@@ -439,9 +442,37 @@ def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
     if not others or len(others) == len(items):
         return False
     size = len(wanted.split()) + 1
-    if any(len(item.split()) > size or re.search(r"[\d:]", item) for item in others):
+    if any(len(item.split()) > size for item in others):
         return False
+    if any(re.search(r"[\d:]", item) for item in others):  # a record, or several of each form
+        forms = Counter(_kind_of_form(item) for item in items)
+        return min(forms.values()) > 1
     return len(others) > 1 or wanted.islower() or not re.search(r", [^,]+$", body)
+
+
+def _kind_of_form(text: str) -> str:
+    """What texts have in common that are codes of one series, or words without figures."""
+    return re.sub(r"\d+", "0", text) if re.search(r"\d", text) else "word"
+
+
+_BESIDE = r"[\"'`*)]*(?:\s*[,;/|&\n]\s*|\s+)(?:(?:and|or|-|\*)\s+)*[\"'`*(]*"
+"""What stands between two items of a list."""
+
+
+def _beside_its_like(text: str, start: int, end: int, request: str) -> bool:
+    """Whether a code is listed beside another one of its series that is no option of the request.
+
+    "A-17, A-18" says neither of them, as "17, 18" does.
+    """
+    code = text[start:end]
+    lead = re.match(r"[^\W\d_]+", code)
+    if not lead or not re.search(r"\d", code) or value_of(code):
+        return False
+    like = re.escape(lead[0]) + _form(code[lead.end() :])
+    after = re.match(rf"{_BESIDE}({like})(?![\w-])", text[end:])
+    before = re.search(rf"(?<![\w-])({like}){_BESIDE}$", text[max(0, start - 200) : start])
+    others = (found[1] for found in (after, before) if found)
+    return any(other != code and other.lower() not in request.lower() for other in others)
 
 
 _SAME_THING = re.compile(r"(?:not|never|no longer|now|also|only|still)\b")
