@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import nan
+from statistics import fmean
 from typing import Literal
 
 import msgspec
@@ -51,6 +53,7 @@ class Claim(msgspec.Struct, frozen=True):
         tasks: that were read, of so many `planned`.
         ended: why no more were asked: it is decided; the tasks that are left would hardly decide;
             the run was stopped, or its budget is spent; or all were asked.
+        before: accuracy of these tasks before; NaN where none was read.
     """
 
     label: str
@@ -59,6 +62,7 @@ class Claim(msgspec.Struct, frozen=True):
     tasks: int
     planned: int
     ended: Ended
+    before: float = nan
 
     @property
     def drop(self) -> Interval:
@@ -218,7 +222,8 @@ def claim_of(family: Family, known: Mapping[str, Outcome], rule: Rule, listed: b
         more = tasks_to_go(likely, rule, planned, listed)
         ended = "out of reach" if more is None else "stopped"
     change = limits(lows, highs, likely, rule, planned, listed)
-    return Claim(family.label, found, change, len(seen.lows), planned, ended)
+    before = fmean(seen.passed) if seen.passed else nan
+    return Claim(family.label, found, change, len(seen.lows), planned, ended, before)
 
 
 def shift_claims_of(
