@@ -45,6 +45,15 @@ def test_a_budget_says_what_stayed_open(toolshift: Run) -> None:
     assert stored["design"]["budget"] == "400calls"
 
 
+def test_an_agent_that_passes_nothing_holds_nothing(toolshift: Run) -> None:
+    words = (*RUN, "always_refuses", "--out", "out", "--design", "sequential")
+    code, said, _ = toolshift(*words, "--holds-within", "50")
+    assert code == 0
+    said = " ".join(said.split())
+    assert "Holds under" not in said
+    assert "Open, for it passes too few of these tasks clean to lose more than" in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -131,7 +131,7 @@ def untold(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> Measures | 
     if any(map(is_loss, (*tiers, *shifts))):
         return None
     for rows in (shifts, tiers):
-        lost = [row for row in rows if row.drop.estimate > 0]
+        lost = [row for row in rows if row.drop.estimate > 0 and row.void < row.episodes]
         if lost:
             return max(lost, key=lambda row: row.drop.estimate)
     return None

@@ -341,8 +341,6 @@ def _of_claim(
             f"error: {void} of the {asked} scenes that were asked are void, more than "
             f"{rules.max_void:g}%: mend what failed and run it again"
         )
-    elif verdict == "pass" and not asked:
-        verdict, sentence = "error", "error: no scene was asked: --design fixed asks all"
     return Family(
         label=claim.label,
         gated=gated and _counts(claim.label, unfit),
@@ -376,6 +374,9 @@ _ENDED: dict[Ended, str] = {
     "decided": "",
     "out of reach": "the tasks that are left would hardly decide; take a larger baseline",
     "asked": "no task is left that could decide; take a larger baseline",
+    "void": "every episode that was asked is void",
+    "nothing to lose": "the baseline passes too few of the tasks that were read; --design fixed "
+    "reads all",
 }
 
 
