@@ -1,5 +1,8 @@
 """Where nothing was measured no command ends as if all were well."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -114,3 +117,14 @@ def test_a_run_that_asks_nothing_is_no_success(toolshift: Run) -> None:
     scope = ("--world", "poi", "--tasks", "2", "--shift", "redirect:2", "--agent", "oracle")
     code, _, wrong = toolshift("run", *scope, "--design", "sequential", "--out", "run")
     assert (code, "Nothing was measured: no episode was asked" in wrong) == (1, True)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--nothing-lost",)])
+def test_a_reader_that_is_gone_is_no_fail(more: tuple[str, ...], runs: Run) -> None:
+    how = more if "--nothing-lost" in more else ("--margin", "50", *more)
+    words = [sys.executable, "-m", "toolshift", "gate", "base", "--baseline", "base", *how]
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "wb") as stdout:
+        ended = subprocess.run(words, stdout=stdout, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 141, ended.stderr
