@@ -342,6 +342,7 @@ def test_a_tier_that_the_baseline_fails_is_left_out_and_said(
     assert (left.verdict, left.gated) == ("error", False)
     cases = {case.get("name"): case for case in Tree.fromstring(junit(gate)).iter("testcase")}
     assert cases["interaction"].find("skipped") is not None
+    assert left.sentence.startswith("not measured: the baseline passes 0 of 80 scenes")
     assert "| interaction | not measured |" in gate_markdown(gate)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
@@ -47,10 +48,10 @@ from toolshift.measure.two_runs import (
     version_notes,
 )
 from toolshift.runs.cell import Cell
-from toolshift.runs.design import Design
+from toolshift.runs.design import FIXED, read_budget
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import Record, RunFolder
-from toolshift.runs.sequential import UNKNOWN, Claims, Pair, outcome_of
+from toolshift.runs.sequential import UNKNOWN, Claims, Course, Pair, outcome_of
 
 if TYPE_CHECKING:
     from toolshift.measure.exact import Floats
@@ -180,7 +181,7 @@ def judge(
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
     design = candidate.manifest.design
     if design is not None and design.sequential:
-        families, shifts = _claimed(scenes, shifted, rules, design, runs.after in design.listed)
+        families, shifts = _claimed(candidate, runs.after, scenes, shifted, rules)
     else:
         families = _families(every, planned, rules)
         shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
@@ -239,7 +240,7 @@ def _unfit(scenes: list[PairedScene], rules: Rules) -> Unfit:
     return "little" if before.mean() <= rules.margin / 100 + 1e-9 else ""
 
 
-def _unfit_in_words(scenes: list[PairedScene], why: Unfit, rules: Rules) -> str:
+def _unfit_in_words(label: str, scenes: list[PairedScene], why: Unfit, rules: Rules) -> str:
     known = sum(scene.known for scene in scenes)
     if why == "unknown":
         return (
@@ -247,10 +248,11 @@ def _unfit_in_words(scenes: list[PairedScene], why: Unfit, rules: Rules) -> str:
             f"baseline, more than {rules.max_void:g}%: mend what failed and run the baseline again"
         )
     passed = sum(round(_passed(scene.before)) for scene in scenes if scene.known)
+    verdict = "error" if _counts(label, why) else "not measured"
     return (
-        f"error: the baseline passes {passed} of {known} scenes, so not even an agent that fails "
-        f"all of them would lose more than {rules.margin:g} points. A gate can only lose what "
-        "passes: make a baseline of an agent that works"
+        f"{verdict}: the baseline passes {passed} of {known} scenes, so not even an agent that "
+        f"fails all of them would lose more than {rules.margin:g} points. A gate can only lose "
+        "what passes: make a baseline of an agent that works"
     )
 
 
@@ -261,33 +263,38 @@ def sequential_gate(
     check_rules(rules)
     _, scenes = baseline_alone(baseline, candidate, baseline_agent)
 
-    def groups(plan: Plan) -> dict[str, list[Cell]]:
-        grouped = _grouped([PairedScene(c, None, None) for c in plan.cells], GROUPINGS[rules.by])
-        return {label: [scene.cell for scene in rows] for label, rows in grouped.items()}
-
     known = {s.cell.id: outcome_of(s.before) for s in scenes if s.before is not None}
-    return gate_claims(known, groups, rules.margin, budget)
+    return gate_claims(known, partial(_cells, rules=rules), rules.margin, budget)
+
+
+def _cells(plan: Plan, rules: Rules) -> dict[str, list[Cell]]:
+    """The cells of a plan by family."""
+    grouped = _grouped([PairedScene(c, None, None) for c in plan.cells], GROUPINGS[rules.by])
+    return {label: [scene.cell for scene in rows] for label, rows in grouped.items()}
 
 
 def _claimed(
+    candidate: RunFolder,
+    agent: str,
     scenes: list[PairedScene],
     shifted: list[PairedScene],
     rules: Rules,
-    design: Design,
-    listed: bool,
 ) -> tuple[list[Family], list[Family]]:
     """The families and the shifts of a run that stopped when it had decided."""
+    design = candidate.manifest.design or FIXED
+    listed = agent in design.listed
     groups = _grouped(scenes, GROUPINGS[rules.by])
     rest = {} if rules.by == "shift" else _groups(shifted, shift_of)
     claims = {label: _claim(label, rows, rules, listed) for label, rows in groups.items()}
     failed = next((label for label, claim in claims.items() if claim.verdict == "breaks"), "")
-    unfinished = not failed and not design.budget
-    stopped = (
-        f"no more was asked, since {failed} has failed, which decides the gate"
-        if failed
-        else f"the budget of {design.budget} is spent, or the run was stopped before; the same "
-        "command with a larger budget goes on"
-    )
+    unfinished = False
+    stopped = f"no more was asked, since {failed} has failed, which decides the gate"
+    if not failed and any(claim.ended == "stopped" for claim in claims.values()):
+        spent = _is_spent(candidate, agent, scenes, rules)
+        unfinished = spent is False
+        stopped = f"the budget of {design.budget} is spent"
+        stopped += "" if spent else ", or the run was stopped before"
+        stopped += "; the same command with a larger budget goes on"
 
     def family(claim: Claim, rows: list[PairedScene], gated: bool) -> Family:
         ended = stopped if claim.ended == "stopped" else _ENDED[claim.ended]
@@ -298,6 +305,29 @@ def _claimed(
         family(_claim(label, rows, rules, listed), rows, False) for label, rows in rest.items()
     ]
     return families, shifts
+
+
+def _is_spent(
+    candidate: RunFolder, agent: str, scenes: Iterable[PairedScene], rules: Rules
+) -> bool | None:
+    """Whether a run ended because its budget is spent, and not because it was stopped.
+
+    Its rounds are gone through again: they follow from what is stored. None where it is not known:
+    minutes are stored nowhere, and a run may have been made for another margin.
+    """
+    design = candidate.manifest.design or FIXED
+    if not design.budget:
+        return False
+    if read_budget(design.budget).unit == "min" or design.margin != rules.margin:
+        return None
+    before = {s.cell.id: outcome_of(s.before) for s in scenes if s.before is not None}
+    known = {r.cell: outcome_of(r) for r in candidate.records() if r.agent == agent}
+    claims = gate_claims(before, partial(_cells, rules=rules), rules.margin, design.budget)
+    course = Course(claims, claims.families(candidate.plan), known, agent in design.listed)
+    for part in course.rounds():
+        if any(cell.id not in known for cell in part):
+            return False
+    return course.spent_out
 
 
 def _claim(label: str, scenes: list[PairedScene], rules: Rules, listed: bool) -> Claim:
@@ -323,6 +353,7 @@ def _of_claim(
     margin = f"{rules.margin:g}"
     verdict: Verdict = _CLAIMED[claim.verdict]
     seen = f"{in_points(claim.change)} points after {claim.tasks} of {claim.planned} tasks"
+    seen = seen if claim.tasks else f"none of {claim.planned} tasks was read"
     sentence = {
         "pass": f"pass: {seen}, so {margin} less can be ruled out",
         "fail": f"fail: {seen}, so it is worse by more than {margin}",
@@ -331,7 +362,7 @@ def _of_claim(
     if verdict == "fail":
         unfit = ""
     elif unfit:
-        verdict, sentence = "error", _unfit_in_words(scenes, unfit, rules)
+        verdict, sentence = "error", _unfit_in_words(claim.label, scenes, unfit, rules)
     elif unfinished and claim.ended == "stopped":
         verdict = "error"
         sentence = f"error: {seen}, and the run is unfinished: go on with it"
@@ -495,7 +526,7 @@ def _family(label: str, scenes: list[PairedScene], rules: Rules, gated: bool) ->
         more_tasks=more,
         examples=lost[:5],
     )
-    said = _unfit_in_words(scenes, why, rules) if why in ("unknown", "little") else ""
+    said = _unfit_in_words(label, scenes, why, rules) if why in ("unknown", "little") else ""
     return msgspec.structs.replace(family, sentence=said or _say(family, why, rules))
 
 
