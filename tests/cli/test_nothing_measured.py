@@ -97,7 +97,9 @@ def test_a_shift_without_a_verdict_is_not_without_effect(
     assert "Not measured under" in said
     for healthy in ("makes a significant difference", "No tier differs", "No change has been"):
         assert healthy not in said
-    assert "No significant loss" not in Path("report.md").read_text()
+    written = Path("report.md").read_text()
+    assert "**No significant loss.**" not in written
+    assert "no clean score" not in written
 
 
 def test_scenes_of_a_shift_without_a_verdict_are_said(toolshift: Run) -> None:

@@ -191,10 +191,10 @@ def phrases() -> dict[str, dict[str, str]]:
 
 def undefined_because(row: Measures) -> str:
     """Why a row has no drop."""
-    if isnan(row.clean.estimate):
-        return "no clean score"
     if row.unmeasured:
         return "no scored episode"
+    if isnan(row.clean.estimate):
+        return "no clean score"
     if row.clean.estimate < 0.5:
         return UNDER_HALF
     return "no scored episode" if isnan(row.accuracy.estimate) else "decided shift by shift"

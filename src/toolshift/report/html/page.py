@@ -137,7 +137,7 @@ def _title(subjects: Sequence[Subject]) -> str:
         return f"{text}: {why}" if why else text
     if not broken:
         unmeasured = verdicts.count("unmeasured")
-        beside = f"; {unmeasured} of them not measured under every shift" if unmeasured else ""
+        beside = f"; of {unmeasured}, not every shift was measured" if unmeasured else ""
         return f"None of {len(subjects)} agents loses accuracy significantly{beside}"
     lose = "loses" if broken == 1 else "lose"
     return f"{broken} of {len(subjects)} agents {lose} accuracy when the world moves"
