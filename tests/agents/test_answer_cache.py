@@ -17,6 +17,7 @@ from statistics import fmean, variance
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from running import Run
 from serving import Answer, ScriptedServer, scripted_server
 
@@ -24,6 +25,7 @@ from toolshift.agents.answer_cache import FILE, STATELESS, Exchanges, drawing, k
 from toolshift.agents.catalog import make_agent
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn, Usage
+from toolshift.runs.run_folder import RunFolder
 
 TURN = Turn([{"role": "user", "content": "Hello"}], [])
 USED = {"input_tokens": 10, "output_tokens": 2}
@@ -389,6 +391,9 @@ def test_a_gate_of_the_same_agent_asks_little(toolshift: Run, server: ScriptedSe
     chat = ("--agent", "chat:any", "--base-url", server.url, "--cache", "kept")
     code, _, err = toolshift(*SMALL, *chat, "--out", "a")
     assert code == 0, err
+    before = RunFolder.read(Path("a"))  # a gate against what passes nothing asks nothing
+    passing = [replace(r, grade=replace(r.grade, passed=True)) for r in before.records()]
+    before.rewrite(passing)
     code, out, err = toolshift("gate", *chat, "--baseline", "a", "--margin", "50", "--out", "b")
     assert "1 asked, 5 from the cache" in out.splitlines()[-1], out + err
     code, _, err = toolshift("gate", "b", "--baseline", "a", "--margin", "50", "--cache", "kept")

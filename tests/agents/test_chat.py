@@ -24,12 +24,15 @@ from toolshift.core.calls import MalformedCall, ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
 from toolshift.episode.episode import Episode, messages
+from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
+from toolshift.measure.recheck import play_again
 from toolshift.runs.cell import build
 from toolshift.runs.suite import read_task
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import serving
+from scenes import clean_scenes
 from serving import ScriptedServer, body, good, half, hang_up, silence, status
 
 KEY = "sk-test-4f9c1d7b2e8a6053"
@@ -765,3 +768,37 @@ def test_each_request_begins_as_the_one_before(dialect: str) -> None:
             episode.take(Reply.of(message))
         openings.add(sent[: sent.index(scene.asks[0].text[:20].encode())])
     assert len(openings) == 1, "tools and system message are the same bytes in each task"
+
+
+@pytest.mark.parametrize(
+    ("error", "overflow"),
+    [
+        ({"code": "context_length_exceeded", "message": "too many tokens"}, True),
+        ({"message": "This model's maximum context length is 8192 tokens."}, True),
+        ({"message": "prompt is too long: 200251 tokens > 200000 maximum"}, True),
+        ({"message": "The input token count (1048577) exceeds the maximum number of tokens"}, True),
+        ({"type": "exceed_context_size_error", "message": "see n_ctx"}, True),
+        ({"message": "the request exceeds the available context size"}, True),
+        ({"message": "Your input exceeds the context window of this model."}, True),
+        ({"message": "messages with role 'tool' must follow a call"}, False),
+        ({"message": "an image is too long on one side"}, False),
+    ],
+    ids=range(9),
+)
+def test_a_conversation_that_is_too_long_is_the_agent_s_own_failure(
+    server: ScriptedServer, error: dict[str, str], overflow: bool
+) -> None:
+    server.script = [good("done"), status(400, json.dumps({"error": error}))]
+    agent = agent_of(server)
+    assert agent.reply(TURN).text == "done"
+    reply = agent.reply(TURN)
+    assert (reply.failure.startswith("HTTP 400"), reply.overflow) == (True, overflow)
+    episode = Episode(next(clean_scenes("poi", 1)))
+    episode.take(reply)
+    verdict = grade(episode)
+    assert (verdict.void, verdict.cause) == (
+        (False, "budget") if overflow else (True, "infrastructure")
+    )
+    assert "HTTP 400" in episode.steps[-1].said
+    if overflow:
+        assert play_again(episode.scene, episode.steps).steps == episode.steps

@@ -45,6 +45,15 @@ def test_a_budget_says_what_stayed_open(toolshift: Run) -> None:
     assert stored["design"]["budget"] == "400calls"
 
 
+def test_an_agent_that_passes_nothing_holds_nothing(toolshift: Run) -> None:
+    words = (*RUN, "always_refuses", "--out", "out", "--design", "sequential")
+    code, said, _ = toolshift(*words, "--holds-within", "50")
+    assert code == 0
+    said = " ".join(said.split())
+    assert "Holds under" not in said
+    assert "Open, for it passes too few of these tasks clean to lose more than" in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -95,7 +104,14 @@ def test_a_baseline_is_whole(toolshift: Run) -> None:
 def test_a_budget_leaves_a_gate_inconclusive_and_can_be_raised(toolshift: Run) -> None:
     assert toolshift(*RUN, "oracle", "--out", "old")[0] == 0
     gate = ("gate", "--agent", "gives_up", "--baseline", "old", "--margin", "5", "--out", "new")
-    assert toolshift(*gate, "--budget", "20calls")[0] == 3
+    code, said, _ = toolshift(*gate, "--budget", "20calls")
+    assert (code, "the budget of 20calls is spent; the same command" in said) == (3, True)
+    folder = RunFolder.read(Path("new"))
+    whole = list(folder.records())
+    folder.rewrite(whole[:-1])
+    code, said, _ = toolshift("gate", "new", *gate[3:-2])
+    assert (code, "the run is unfinished: go on with it" in said) == (4, True)
+    folder.rewrite(whole)
     assert toolshift(*gate, "--budget", "200calls")[0] == 1
 
 

@@ -189,10 +189,29 @@ def test_a_sequential_change_does_not_ask_what_fails_without_it(toolshift: Run, 
     agent = ("--agent", "never_agents:never")
     fewer = read(toolshift, *words, *agent, "--out", "fewer", "--design", "sequential")
     fixed = read(toolshift, *words, *agent, "--out", "fixed")
-    assert fewer[0] == fixed[0] == 3
+    assert fewer[0] == fixed[0] == 4  # what fails today cannot be lost
     assert fewer[1]["rows"] == fixed[1]["rows"]
     asked = [(desk / name / "episodes.jsonl").read_bytes() for name in ("fewer", "fixed")]
     assert [text.count(b"\n") for text in asked] == [2, 4]
+
+
+@pytest.mark.parametrize("design", ["fixed", "sequential"])
+def test_an_agent_that_passes_nothing_today_does_not_hold(
+    toolshift: Run, desk: Path, design: str
+) -> None:
+    (desk / "never_agents.py").write_text("def never(messages, tools):\n    return 'I cannot.'\n")
+    other = [{**SAME[0], "description": f"{SAME[0]['description']} It is fast."}, *SAME[1:]]
+    (desk / "worded.json").write_text(json.dumps(other))
+    words = ("change", "same.json", "worded.json", "--world", "tasks.yaml", "--design", design)
+    never = ("--agent", "never_agents:never", "--allow-untested")
+    code, said, _ = toolshift(*words, *never, "--out", "run", "--junit", "one.xml")
+    assert (code, "holds" in said) == (4, False), said
+    assert "Nothing was measured of never_agents:never: it passes none of 2 tasks today" in said
+    (case,) = (c for c in Tree.parse("one.xml").iter("testcase") if c.get("name") == "all tasks")
+    assert case.find("error") is not None
+    code, said, _ = toolshift(*words, *never, "--agent", "oracle", "--out", "two")
+    assert code == 4, "the other agent holds, and this one says nothing"
+    assert toolshift(*words, "--agent", "oracle", "--out", "three")[0] == 0
 
 
 def test_a_budget_that_is_spent_leaves_changes_untested(toolshift: Run, desk: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -299,6 +301,35 @@ def test_nothing_measured_fails_whatever_an_inconclusive_result_is(baseline: Pat
         with pytest.raises(outcomes, match="void episodes decide") as told:
             result.assert_accuracy(0.8)
         assert told.type is AssertionError
+
+
+def test_what_a_baseline_cannot_lose_fails_or_is_skipped(baseline: Path, tmp_path: Path) -> None:
+    """Of clean and overall it is an error; a tier alone is left out, as by the gate."""
+    after = RunFolder.read(baseline)
+    shutil.copytree(baseline, tmp_path / "low")
+    low = RunFolder.read(tmp_path / "low")
+
+    def results(of_shifts: bool) -> Iterator[ShiftResult]:
+        low.rewrite(
+            replace(r, grade=replace(r.grade, passed=of_shifts and not low.cell(r).shifts))
+            for r in after.records()
+        )
+        asked = Asked("oracle", baseline=tmp_path / "low", margin=20)
+        played = Played(after, report_of(after).agents[0])
+        rows = (played.about.clean, played.about.tiers[0])
+        for row in rows:
+            yield ShiftResult(row.label, "oracle", row, baseline, asked, played)
+
+    for result in results(of_shifts=False):
+        if result.label == "clean":
+            with pytest.raises(AssertionError, match="make a baseline of an agent that works"):
+                result.assert_no_worse()
+            with pytest.raises(AssertionError, match="no scene passed in the baseline"):
+                result.assert_nothing_lost()
+    clean, tier = results(of_shifts=True)
+    with pytest.raises(pytest.skip.Exception, match="not measured"):
+        tier.assert_no_worse()
+    assert clean.compared().gated
 
 
 def test_an_argument_of_the_marker_without_its_name_is_refused() -> None:

@@ -34,3 +34,9 @@ def test_a_limit_just_below_zero_is_no_minus_zero() -> None:
     drop = Interval(-0.05, -0.1, -0.001, "t", 20)
     said = cost_in_words(Cost("me", 20, 20, 1.0, drop, drop, {}, 0), [])
     assert "-5 points [-10, 0]" in said
+
+
+def test_an_agent_that_passes_nothing_loses_nothing_that_could_be_said() -> None:
+    drop = Interval(0.0, -0.02, 0.02, "exact", 40)
+    said = cost_in_words(Cost("me", 40, 40, 0.0, drop, None, {}, 0), [])
+    assert "nothing can be said of me, for it passes none of its tasks clean" in said

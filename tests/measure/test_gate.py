@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from math import nan
 from pathlib import Path
+from xml.etree import ElementTree as Tree
 
 import msgspec
 import pytest
@@ -29,6 +30,8 @@ from toolshift.measure.gate import (
     judge,
 )
 from toolshift.measure.statistics import Interval
+from toolshift.report.gate_markdown import gate_markdown
+from toolshift.report.junit import junit
 from toolshift.runs.cell import Cell
 from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
@@ -305,6 +308,84 @@ def test_a_baseline_that_passes_little_is_noted(baseline: RunFolder, tmp_path: P
     gate = judge(low, baseline, Rules(5))
     assert gate.verdict == "pass"
     assert any("little can be lost" in note for note in gate.notes)
+
+
+@pytest.mark.parametrize("passing", [0, 4])
+def test_a_baseline_that_cannot_lose_the_margin_measures_nothing(
+    baseline: RunFolder, tmp_path: Path, passing: int
+) -> None:
+    """An agent that fails everything would pass against it."""
+    tasks = list(dict.fromkeys(cell.lineage for cell in baseline.plan.cells))[:passing]
+    low = changed(
+        baseline, tmp_path / "old", lambda cell, r: r if cell.lineage in tasks else failed(r)
+    )
+    gate = judge(low, baseline, Rules(5))
+    assert {each.verdict for each in gate.families} == {"error"}
+    assert f"passes {passing} of 80 scenes" in family(gate, "clean").sentence
+    assert "make a baseline of an agent that works" in family(gate, "clean").sentence
+    assert [gate.exit_code(counts_as) for counts_as in ("", "pass", "fail")] == [4, 4, 4]
+
+
+def test_a_tier_that_the_baseline_fails_is_left_out_and_said(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    def no_redirect(cell: Cell, record: Record) -> Record:
+        is_redirect = any(applied.shift.startswith("redirect") for applied in cell.shifts)
+        return failed(record) if is_redirect else record
+
+    low = changed(baseline, tmp_path / "old", no_redirect)
+    gate = judge(low, baseline, Rules(5))
+    assert gate.sentence == (
+        "pass: nothing is worse by 5 points (clean, perception, overall); not measured: interaction"
+    )
+    left = family(gate, "interaction")
+    assert (left.verdict, left.gated) == ("error", False)
+    cases = {case.get("name"): case for case in Tree.fromstring(junit(gate)).iter("testcase")}
+    assert cases["interaction"].find("skipped") is not None
+    assert left.sentence.startswith("not measured: the baseline passes 0 of 80 scenes")
+    assert "| interaction | not measured |" in gate_markdown(gate)
+
+
+@pytest.mark.parametrize("design", ["sequential", "fixed"])
+@pytest.mark.parametrize("old", ["fails", "void"])
+def test_no_design_asks_anything_for_a_baseline_of_nothing(
+    toolshift: Run, baseline: RunFolder, old: str, design: str, tmp_path: Path
+) -> None:
+    changed(baseline, tmp_path / "old", lambda cell, r: failed(r) if old == "fails" else void(r))
+    words = ("gate", "--agent", "oracle", "--baseline", tmp_path / "old", "--inconclusive", "pass")
+    how = ("--margin", "5", "--design", design)
+    code, said, _ = toolshift(*words, *how, "--out", "new", "--junit", "gate.xml")
+    assert (code, "Gate error: not measured: clean" in said) == (4, True)
+    assert not Path("new").exists()
+    cases = list(Tree.parse("gate.xml").iter("testcase"))
+    assert cases
+    assert all(case.find("error") is not None for case in cases)
+    code, said, _ = toolshift(*words, "--nothing-lost", "--out", "new", "--json")
+    assert (code, json.loads(said)["verdict"], Path("new").exists()) == (4, "error", False)
+    code, _, wrong = toolshift(*words, "--margin", "5", "--seal", "plan.json")
+    assert (code, Path("plan.json").exists()) == (2, False)
+    assert "is not finished" in wrong or "cannot be a baseline" in wrong
+
+
+def test_a_finished_sequential_run_is_held_to_the_same_rule(
+    toolshift: Run, baseline: RunFolder, tmp_path: Path
+) -> None:
+    words = ("gate", "--agent", "oracle", "--baseline", baseline.path, "--margin", "5")
+    assert toolshift(*words, "--out", "new")[0] == 0
+    low = changed(baseline, tmp_path / "old", lambda cell, r: failed(r))
+    gate = judge(low, RunFolder.read(Path("new")), Rules(5))
+    assert (gate.verdict, {each.verdict for each in gate.families}) == ("error", {"error"})
+
+
+def test_the_rows_of_a_sequential_gate_add_up(
+    toolshift: Run, baseline: RunFolder, tmp_path: Path
+) -> None:
+    changed(baseline, tmp_path / "old", lambda cell, r: failed(r) if cell.index % 3 else r)
+    words = ("gate", "--agent", "oracle", "--baseline", tmp_path / "old", "--margin", "5")
+    rows = json.loads(toolshift(*words, "--out", "new", "--json")[1])["families"]
+    assert rows
+    for row in rows:
+        assert row["candidate"] - row["baseline"] == pytest.approx(row["change"]["estimate"])
 
 
 def test_runs_without_a_common_scene_are_refused(baseline: RunFolder, tmp_path: Path) -> None:

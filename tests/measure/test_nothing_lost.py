@@ -15,6 +15,7 @@ from toolshift.measure.nothing_lost import (
     fisher_p_value,
     judge_losses,
     loss_in_words,
+    nothing_to_lose,
     tarone_threshold,
 )
 from toolshift.report.gate_markdown import losses_markdown
@@ -64,6 +65,56 @@ def test_a_passed_scene_without_a_verdict_is_no_pass(tmp_path: Path) -> None:
     found = judge_losses(played(tmp_path / "a", 1), played(tmp_path / "b", 1, 1, void=True))
     assert found.verdict == "error"
     assert found.unscored == 1
+
+
+@pytest.mark.parametrize("loss", ["void", "missing"])
+def test_a_baseline_that_lacks_verdicts_is_an_error(tmp_path: Path, loss: str) -> None:
+    whole, part = played(tmp_path / "a", 1), played(tmp_path / "b", 1)
+    records = list(part.records())
+    kept = records[:2]
+    if loss == "void":
+        kept += [
+            replace(r, grade=replace(r.grade, passed=False, void=True, cause="infrastructure"))
+            for r in records[2:]
+        ]
+    part.rewrite(kept)
+    part = RunFolder.read(part.path)
+    found = judge_losses(part, whole)
+    assert (found.verdict, found.exit_code()) == ("error", 4)
+    assert f"{len(records) - 2} of {len(records)} episodes" in found.sentence
+    assert "run the baseline again" in found.sentence
+    found = judge_losses(part, whole, max_void=100)
+    assert found.verdict == "pass"
+    assert "have no verdict in the baseline" in found.notes[-1]
+    assert nothing_to_lose(part, "oracle") is not None
+    assert nothing_to_lose(whole, "oracle") is None
+
+
+def test_trials_without_a_verdict_are_counted(tmp_path: Path) -> None:
+    """One scored trial of five can show no loss."""
+    before, after = played(tmp_path / "a", 5), played(tmp_path / "b", 5)
+    first = {}
+    for record in after.records():
+        first.setdefault((after.cell(record).lineage, after.cell(record).stack), record)
+    after.rewrite(list(first.values()))
+    found = judge_losses(before, RunFolder.read(after.path))
+    assert (found.verdict, found.unscored) == ("error", 0)
+    assert "episodes of what passed have no verdict now" in found.sentence
+
+
+def test_a_run_against_itself_is_noted(tmp_path: Path) -> None:
+    run = played(tmp_path / "a", 1)
+    assert "is compared with itself" in judge_losses(run, run).notes[0]
+
+
+def test_what_is_inconclusive_is_skipped_however_it_counts(tmp_path: Path) -> None:
+    before, after = played(tmp_path / "a", 1), played(tmp_path / "b", 1, 1, void=True)
+    found = judge_losses(before, after, max_void=50)
+    assert found.verdict == "inconclusive"
+    (case,) = Tree.fromstring(losses_junit(found, "b", "pass").encode()).iter("testcase")
+    skipped = case.find("skipped")
+    assert skipped is not None
+    assert skipped.get("message") == found.sentence
 
 
 def test_the_p_values_are_exact() -> None:

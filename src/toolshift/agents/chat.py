@@ -69,6 +69,9 @@ _log = logging.getLogger(__name__)
 class _Setback(Exception):
     """One attempt without a reply; `wait` is None if another attempt is of no use."""
 
+    overflow = False
+    """Whether the conversation is longer than the model's context."""
+
     def __init__(self, reason: str, wait: float | None = 0.0, billed: bool = False) -> None:
         super().__init__(reason)
         self.wait, self.billed = wait, billed
@@ -317,7 +320,7 @@ class ChatAgent:
                 "every other would cost as much: look at what the server sends. "
                 "The same command goes on where it stopped."
             )
-        return Reply(failure=said)
+        return Reply(failure=said, overflow=failure.overflow)
 
     def _body(self, turn: Turn, room: int) -> Body:
         settings = self._settings(room)
@@ -406,7 +409,9 @@ class ChatAgent:
             when = f"{asked / 3600:.1f} hours" if asked > 3600 else f"{asked / 60:.0f} minutes"
             return BudgetSpent(f"{what}, {where}. It asks to wait for {when}: go on then.")
         retried = status in _RETRIED or status >= 500
-        return _Setback(what, asked if retried else None)
+        setback = _Setback(what, asked if retried else None)
+        setback.overflow = refused and _is_overflow(text)
+        return setback
 
     def _advice(self, text: str, body: bytes) -> str:
         """What to do about a request that is refused for its form; "" where only it is.
@@ -627,6 +632,22 @@ def _paths(body: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             found |= _paths(value, f"{before}{name}.")
     return found
+
+
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|exceed_context_size|maximum context length|prompt is too long|"
+    r"input token count .{0,40}exceeds|exceeds? the (?:available|model'?s?) (?:maximum )?context|"
+    r"context (?:window|length|size|limit).{0,20}exceed|"
+    r"exceed.{0,40}context (?:window|length|limit)",
+    re.IGNORECASE,
+)
+"""How providers and servers say that a conversation is too long: OpenAI and what speaks like it
+(a code), vLLM, llama.cpp, Anthropic and Gemini (words)."""
+
+
+def _is_overflow(text: str) -> bool:
+    """Whether a request was refused because it is longer than the model's context."""
+    return _OVERFLOW.search(text) is not None
 
 
 def _named_field(text: str, settings: Mapping[str, Any], bare: bool = False) -> str:

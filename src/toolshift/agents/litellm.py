@@ -135,7 +135,8 @@ class LitellmAgent:
         except faults.BudgetExceededError as spent:
             raise BudgetSpent(f"litellm: {described(spent)}") from None
         except (faults.ContextWindowExceededError, faults.ContentPolicyViolationError) as fault:
-            return Reply(failure=self._told(fault))
+            overflow = isinstance(fault, faults.ContextWindowExceededError)
+            return Reply(failure=self._told(fault), overflow=overflow)
         except (
             faults.AuthenticationError,
             faults.PermissionDeniedError,

@@ -13,7 +13,7 @@ try:
 
     import click
 
-    from toolshift.cli.group import toolshift
+    from toolshift.cli.group import ReaderGone, toolshift
     from toolshift.cli.stopping import forbid_silent_end, stop_on_sigterm
     from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError, outside
     from toolshift.core.files import NO_ROOM
@@ -49,7 +49,7 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         say("Stopped.", err=True)
         sys.exit(130)
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         os._exit(141)  # nobody reads on, so there is nothing left to flush
     except OSError as fault:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
@@ -76,7 +76,7 @@ def _run() -> int:
         words = "toolshift --plugin FILE.py COMMAND ..."
         raise UsageError(f"--plugin stands before the command: {words}") from None
     except SystemExit as done:
-        if isinstance(done.__context__, BrokenPipeError):  # click and rich end with 1, a "fail"
+        if isinstance(done.__context__, BrokenPipeError):  # rich ends with 1, a "fail"
             raise BrokenPipeError from None
         # One that comes from a worker has a cause, and no line of its own.
         from_worker = "a worker process" if done.__cause__ is not None else ""

@@ -57,6 +57,7 @@ from toolshift.drift.release_text import (
     release_junit,
     release_markdown,
     said_in_words,
+    unmeasured_in_words,
     untested_in_words,
 )
 from toolshift.drift.sarif import sarif
@@ -396,9 +397,13 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if run and losses:
         say(f"  {command('trace', run, losses[0][2].episode)}")
     code = reading.exit_code(options.allow_untested)
+    if reading.rows:
+        for agent in reading.unmeasured:
+            told = unmeasured_in_words(agent, reading.outcomes[agent])
+            say_wrapped(f"Nothing was measured of {told}.", "")
     if code == 4:
-        say_wrapped("Nothing was measured: no episode with the change has a verdict.", "")
-    elif reading.untested or reading.untested_tasks:
+        return
+    if reading.untested or reading.untested_tasks:
         rows, tasks = len(reading.untested), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
         what += (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
@@ -12,7 +13,7 @@ import click
 from toolshift.agents.answer_cache import Exchanges
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.judge import Judge, judge_of
+from toolshift.agents.judge import judge_of
 from toolshift.cli.options import (
     AgentWorkers,
     AsJson,
@@ -42,8 +43,9 @@ from toolshift.measure.gate import (
     check_rules,
     judge,
     sequential_gate,
+    unfit_baseline,
 )
-from toolshift.measure.nothing_lost import judge_losses
+from toolshift.measure.nothing_lost import judge_losses, nothing_to_lose
 from toolshift.measure.sealed import (
     SealedPlan,
     baseline_breaches,
@@ -190,7 +192,8 @@ def gate(options: GateOptions) -> None:
     toolshift gate --agent mymodule:my_agent --baseline runs/main --plan plan.json --out runs/new
 
     Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 4 not measured (too many
-    scenes void or missing, or not the run that was sealed), 2 a usage error.
+    scenes void or missing, a baseline that passes too little, or not the run that was sealed), 2 a
+    usage error.
     """
     if options.nothing_lost:
         _gate_losses(options)
@@ -202,18 +205,28 @@ def gate(options: GateOptions) -> None:
         _seal(before, terms.rules, options)
         return
     exchanges = options.reuse.exchanges()
-    after = _candidate(before, terms, options, exchanges)
-    names = {"baseline_agent": terms.baseline, "candidate_agent": terms.candidate}
-    verdict = judge(before, after, terms.rules, **names)
-    if terms.plan is not None:
-        verdict = under_plan(verdict, terms.plan, run_breaches(terms.plan, before, after))
+    agents, after = _agents(options), None
+    if (verdict := _unfit(before, terms, agents)) is None:
+        after = _candidate(before, terms, options, exchanges, agents)
+        names = {"baseline_agent": terms.baseline, "candidate_agent": terms.candidate}
+        verdict = judge(before, after, terms.rules, **names)
+        if terms.plan is not None:
+            verdict = under_plan(verdict, terms.plan, run_breaches(terms.plan, before, after))
     _write(verdict, after, before, terms.rules, options)
     if options.as_json:
         print_json(with_requests(verdict, exchanges))
     else:
-        print_gate(verdict, after.path)
+        print_gate(verdict, after.path if after else "")
         say_requests(exchanges)
     sys.exit(verdict.exit_code(terms.rules.inconclusive))
+
+
+def _unfit(before: RunFolder, terms: _Terms, agents: Sequence[Contestant]) -> Gate | None:
+    """The error of a baseline that shows no loss, before any scene of an agent is asked."""
+    if not agents:
+        return None
+    found = unfit_baseline(before, terms.rules, agents[0].name, terms.baseline)
+    return found and (under_plan(found, terms.plan, []) if terms.plan is not None else found)
 
 
 def _gate_losses(options: GateOptions) -> NoReturn:
@@ -232,19 +245,23 @@ def _gate_losses(options: GateOptions) -> NoReturn:
     before = RunFolder.read(options.baseline)
     exchanges = options.reuse.exchanges()
     terms = _Terms(Rules(1.0), *_names(options))
-    after = _candidate(before, terms, options, exchanges)
-    names = {"baseline_agent": terms.baseline, "candidate_agent": terms.candidate}
-    found = judge_losses(before, after, max_void=max_void, **names)
+    agents, found, run = _agents(options), None, ""
+    if agents:
+        found = nothing_to_lose(before, agents[0].name, terms.baseline, max_void)
+    if found is None:
+        after = _candidate(before, terms, options, exchanges, agents)
+        names = {"baseline_agent": terms.baseline, "candidate_agent": terms.candidate}
+        found, run = judge_losses(before, after, max_void=max_void, **names), str(after.path)
     if options.junit:
-        content = losses_junit(found, str(after.path), options.inconclusive or "")
+        content = losses_junit(found, run, options.inconclusive or "")
         save(options.junit, content.encode(), make_folder=True)
     if options.markdown:
-        content = losses_markdown(found, str(after.path))
+        content = losses_markdown(found, run)
         save(options.markdown, content.encode(), make_folder=True)
     if options.as_json:
         print_json(with_requests(found, exchanges))
     else:
-        print_losses(found, after.path)
+        print_losses(found, run)
         say_requests(exchanges)
     counted = options.inconclusive if found.verdict == "inconclusive" else None
     sys.exit({"pass": 0, "fail": 1}[counted] if counted else found.exit_code())
@@ -310,10 +327,12 @@ def _sealed_terms(plan: SealedPlan, chosen: dict[str, Any], options: GateOptions
     return _Terms(plan.rules, before, after, plan)
 
 
-def _agents(options: GateOptions) -> tuple[list[Contestant], Judge | None]:
-    """The agent to run, and what reads its prose."""
-    agents = contestants([options.agent], options.concurrency, **options.model.given())
-    return agents, judge_of(options.judge, options.judge_url)
+def _agents(options: GateOptions) -> list[Contestant]:
+    """The agent to run; none where a finished run is read."""
+    if options.run is not None or not options.agent:
+        return []
+    check_at_once(options.workers, options.concurrency)
+    return contestants([options.agent], options.concurrency, **options.model.given())
 
 
 def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
@@ -331,9 +350,12 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the gate itself, later")
     assert options.seal is not None
     shifts_as_they_were(before)
-    agents, reader = _agents(options)
+    agents, reader = _agents(options), judge_of(options.judge, options.judge_url)
     agent = describe(replace(agents[0], judge=reader or agents[0].judge))
     plan = seal(before, agent, rules, own_version(), options.baseline_agent)
+    if unfit := unfit_baseline(before, rules, agents[0].name, options.baseline_agent):
+        said = unfit.families[0].sentence.removeprefix("error: ")
+        raise UsageError(f"{before.path} cannot be a baseline, so nothing is sealed: {said}")
     save_plan(plan, options.seal)
     if options.as_json:
         print_json(plan)
@@ -344,7 +366,11 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
 
 
 def _candidate(
-    before: RunFolder, terms: _Terms, options: GateOptions, exchanges: Exchanges
+    before: RunFolder,
+    terms: _Terms,
+    options: GateOptions,
+    exchanges: Exchanges,
+    agents: list[Contestant],
 ) -> RunFolder:
     """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes."""
     if options.run is not None:
@@ -363,15 +389,14 @@ def _candidate(
                 "--judge` has a judge read it again."
             )
         return RunFolder.read(options.run)
-    if not options.agent:
+    if not agents:
         raise UsageError("name the candidate: a run folder, or the agent to run with --agent")
-    check_at_once(options.workers, options.concurrency)
     before.require_code()
     shifts_as_they_were(before)
     path = options.out or new_folder("gate")
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
-    agents, reader = _agents(options)
+    reader = judge_of(options.judge, options.judge_url)
     how = options.workers, options.executor, reader, exchanges
     claims = _claims(before, agents[0].name, terms, path, options)
     spec = RunSpec(before.plan, agents, path, *how, claims=claims)
@@ -461,13 +486,14 @@ def _ending(before: RunFolder, path: Path, terms: _Terms) -> Progress:
 
 
 def _write(
-    gate: Gate, after: RunFolder, before: RunFolder, rules: Rules, options: GateOptions
+    gate: Gate, after: RunFolder | None, before: RunFolder, rules: Rules, options: GateOptions
 ) -> None:
     if options.junit:
         content = junit(gate, rules.inconclusive)
         save(options.junit, content.encode(), make_folder=True)
     if options.markdown:
-        save(options.markdown, gate_markdown(gate, str(after.path)).encode(), make_folder=True)
-    if options.bundle:
+        content = gate_markdown(gate, str(after.path) if after else "")
+        save(options.markdown, content.encode(), make_folder=True)
+    if options.bundle and after:
         kept = make_bundle(after, gate.candidate, options.bundle, passed_in(before, gate.baseline))
         say(f"Replay bundle: {kept} failures in {options.bundle}", err=True)

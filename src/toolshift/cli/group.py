@@ -295,8 +295,19 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class ReaderGone(Exception):
+    """Nobody reads stdout any more. Click ends with 1 there, which a gate's "fail" is."""
+
+
 class LazyGroup(Group):
     """The commands of `SECTIONS`; a module is imported when one of its commands is asked for."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; that its reader is gone is told apart from how it ends."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as gone:
+            raise ReaderGone from gone
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, section by section; those of other packages last."""

@@ -203,6 +203,13 @@ def _say_faults(report: Evaluation, out: str) -> int:
             err=True,
         )
     unreached = unmeasured(report)
+    if not report.agents and not report.broken:
+        say(
+            "Nothing was measured: no episode was asked, for so few tasks, or so small a budget, "
+            "would decide nothing. --design fixed asks all.",
+            err=True,
+        )
+        return 1
     if unreached:
         hint = "" if is_address(out) else f" `{command('trace', out)}` has their texts."
         say(f"{nothing_measured(report)}{hint}", err=True)

@@ -15,7 +15,8 @@ from toolshift.agents.answer_cache import Exchanges
 from toolshift.api import Evaluation, report_of, report_on, save_report
 from toolshift.core.errors import BudgetSpent, Resumable, UsageError
 from toolshift.core.terminal import Progress, progress, say
-from toolshift.core.tool import JSON
+from toolshift.core.tool import BROKEN_SHIFT, JSON
+from toolshift.measure.metrics import Measures
 from toolshift.measure.report import Report
 from toolshift.runs.execute import RunSpec, planning, play_plan
 from toolshift.runs.plan import Plan
@@ -129,19 +130,25 @@ UNMEASURED = 4
 """The exit code where nothing was measured, of `report`, `compare`, `gate` and `change`."""
 
 
-def unmeasured(report: Report) -> list[str]:
-    """The agents of a report none of whose episodes has a verdict."""
-    return [
-        agent.name
-        for agent in report.agents
-        if agent.everything.episodes == agent.everything.void > 0
-    ]
+def unmeasured(report: Report) -> list[tuple[str, Measures]]:
+    """Of which agents, or of which under a shift, no episode has a verdict; each with its row."""
+    found = []
+    for agent in report.agents:
+        every = agent.everything
+        if 0 < every.void == every.episodes:
+            found.append((agent.name, every))
+            continue
+        found += [
+            (f"{agent.name} {f'under {row.label}' if row is not agent.clean else 'clean'}", row)
+            for row in (agent.clean, *agent.shifts)
+            if row.unmeasured and set(row.void_kinds) != {BROKEN_SHIFT}  # which is said elsewhere
+        ]
+    return found
 
 
 def nothing_measured(report: Report) -> str:
-    """Says of which agents nothing was measured, and why."""
-    names = unmeasured(report)
-    agents = [agent for agent in report.agents if agent.name in names]
-    outage = all(agent.infrastructure == agent.everything.void for agent in agents)
+    """Says of what nothing was measured, and why."""
+    found = unmeasured(report)
+    outage = all(set(row.void_kinds) == {"infrastructure"} for _, row in found)
     why = "every episode ended in an infrastructure error" if outage else "no episode has a verdict"
-    return f"Nothing was measured of {', '.join(names)}: {why}."
+    return f"Nothing was measured of {', '.join(name for name, _ in found)}: {why}."

@@ -92,7 +92,7 @@ class CodeAgent:
     def _take(self, episode: Episode, reply: Reply, talk: list[dict[str, Any]]) -> None:
         """Carries out one reply, and notes what was said and heard."""
         if reply.failure:
-            episode.fail(reply.failure)
+            (episode.overflow if reply.overflow else episode.fail)(reply.failure)
             return
         if not reply.calls:
             episode.take(Reply(text=reply.text))

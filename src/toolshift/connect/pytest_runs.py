@@ -153,7 +153,8 @@ class ShiftResult:
 
         What is inconclusive fails, is skipped or xfails, as the marker's `inconclusive` or the
         ini option `toolshift_inconclusive` says. What was not measured, because too many scenes are
-        void or missing, always fails.
+        void or missing or the baseline passes too little, always fails; a tier, dimension or shift
+        of which the baseline passes too little is skipped, as the gate leaves it out.
         """
         __tracebackhide__ = True
         family = self.compared(margin)
@@ -161,6 +162,8 @@ class ShiftResult:
             return
         lost = f"\nlost: {', '.join(family.examples)}" if family.examples else ""
         said = f"{self.agent} in {self.label}: {family.sentence}{lost}\nrun folder: {self.run}"
+        if not family.gated:
+            pytest.skip(said)
         if family.verdict == "inconclusive":
             _inconclusive(said, self._asked.inconclusive)
         raise AssertionError(said)

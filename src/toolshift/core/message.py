@@ -163,6 +163,8 @@ class Reply(msgspec.Struct, frozen=True):
             infrastructure error, counted and never scored.
         extra: the fields that came beside `content` and `tool_calls`, such as `reasoning_content`;
             nothing here reads them, and the next turn's history has them as they came.
+        overflow: of a failure: the conversation is longer than the model's context. What an agent
+            is shown decides that, so the episode is scored, as one that has spent its budget.
     """
 
     text: str = ""
@@ -170,6 +172,7 @@ class Reply(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     failure: str = ""
     extra: dict[str, Any] = {}
+    overflow: bool = False
 
     @classmethod
     def of(cls, message: Reply | str | dict[str, Any]) -> Reply:

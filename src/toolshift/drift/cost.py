@@ -244,6 +244,10 @@ def cost_in_words(cost: Cost, changes: Sequence[ToolChange]) -> str:
     lead = f"This release {release_in_words(changes)}"
     if isnan(cost.drop.estimate):
         return f"{lead}: nothing can be said of {cost.agent}, for no task was scored in both arms."
+    if not cost.clean and cost.drop.high >= 0:
+        return (
+            f"{lead}: nothing can be said of {cost.agent}, for it passes none of its tasks clean."
+        )
     place = f"the {_tasks(cost.using, 'use')} what changed" if cost.using else _tasks(cost.tasks)
     sentence = f"{lead}: {cost.agent} {_lost(cost.drop)} on {place}"
     if cost.wording is not None:

@@ -161,8 +161,8 @@ class Reading(msgspec.Struct, frozen=True):
         outcomes: by agent and task, for all tasks that were run.
         left_out: by task, why it cannot be carried over to the new tools.
         unread: what could not be read of the inputs.
-        measured: whether an episode says something of the change: one with it that has a verdict,
-            or one without it that fails.
+        measured: whether of every agent an episode says something of the change: a task that passes
+            without it has a verdict with it, or one that fails without it passes with it.
     """
 
     old: str
@@ -205,6 +205,11 @@ class Reading(msgspec.Struct, frozen=True):
                 if outcome.shifted == "refused":
                     found.setdefault(task, []).append(agent)
         return found
+
+    @property
+    def unmeasured(self) -> list[str]:
+        """The agents of which no episode says something of the change."""
+        return [agent for agent, each in self.outcomes.items() if not _tells(each.values())]
 
     def exit_code(self, allow_untested: bool = False) -> int:
         """0 holds, 1 something that passed fails, 3 breaking and untested, 4 nothing measured."""
@@ -540,15 +545,19 @@ def with_runs(
         for agent, tasks in outcomes.items()
     }
     rows = tuple(_met(row, calls, outcomes, left, plan is not None) for row in reading.rows)
-    measured = any(
-        o.shifted.startswith(("passed", "failed", "refused"))
-        or (o.clean.startswith("failed") and not o.shifted and task not in left)  # not asked again
-        for each in outcomes.values()
-        for task, o in each.items()
-    )
+    measured = bool(outcomes) and all(_tells(each.values()) for each in outcomes.values())
     return msgspec.structs.replace(
         reading, rows=rows, outcomes=outcomes, left_out=left, measured=measured
     )
+
+
+def _tells(outcomes: Iterable[Outcome]) -> bool:
+    """Whether some of an agent's outcomes say how it takes a change.
+
+    What fails without the change cannot be lost; that it passes with it is told all the same, for
+    an agent may be made for the new tools.
+    """
+    return any(one.tested or one.shifted == "passed" for one in outcomes)
 
 
 def _is_shifted(cell: Cell) -> bool:

@@ -145,6 +145,18 @@ def agent_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
     return f"{agent}: {'; '.join(parts)}"
 
 
+def unmeasured_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
+    """Why nothing was measured of an agent, and what to do."""
+    ends = list(outcomes.values())
+    fails = sum(one.clean.startswith("failed") for one in ends)
+    if fails and not any(one.clean == "passed" for one in ends):
+        why = f"it passes none of {len(ends)} tasks today, so none could fail"
+        return f"{agent}: {why}. Take an agent that passes them, or tasks that it passes"
+    if any(one.clean == "passed" and not one.shifted for one in ends):
+        return f"{agent}: no task that it passes today was run with the change"
+    return f"{agent}: no episode with the change has a verdict. Mend what failed and run it again"
+
+
 def untested_in_words(reading: Reading) -> Iterator[str]:
     """What was not tested, a reason a line: tasks first, then the changes that no task tells of."""
     left = reading.left_out
@@ -220,6 +232,11 @@ def release_markdown(reading: Reading, run: str = "", allow_untested: bool = Fal
     ]
     open_ = [f"- {plain(question_in_words(one))}" for one in reading.questions]
     untested = [f"- {plain(line)}" for line in untested_in_words(reading)]
+    unmeasured = [
+        f"- {plain(unmeasured_in_words(agent, reading.outcomes[agent]))}"
+        for agent in reading.unmeasured
+    ]
+    agents += unmeasured
     sections = [("Agents", agents), ("Lost", lost), ("Asked", open_), ("Not tested", untested)]
     parts += ["\n".join([f"{title}:", "", *lines]) for title, lines in sections if lines]
     parts += [table] if reading.rows else ["Nothing changes."]
@@ -239,7 +256,8 @@ def release_junit(reading: Reading, allow_untested: bool = False) -> str:
     """One case for each task of each agent, and one for each breaking change.
 
     A task that passed and fails is a failure, and so is a breaking change that is untested, unless
-    that is allowed; then it is skipped. What has no verdict is an error.
+    that is allowed; then it is skipped. What has no verdict is an error, and so is an agent of
+    which nothing was measured.
     """
     left = reading.untested_tasks
     cases = [
@@ -247,6 +265,8 @@ def release_junit(reading: Reading, allow_untested: bool = False) -> str:
         for agent, tasks in reading.outcomes.items()
         for task, outcome in tasks.items()
     ]
+    if reading.rows:
+        cases += [_unmeasured_case(agent, reading.outcomes[agent]) for agent in reading.unmeasured]
     cases += [_change_case(row, allow_untested) for row in reading.rows]
     name = f"toolshift change: {reading.old} becomes {reading.new}"
     verdict = VERDICTS[reading.exit_code(allow_untested)]
@@ -267,6 +287,14 @@ def _task_case(agent: str, task: str, outcome: Outcome, left: str) -> Tree.Eleme
         )
     elif not outcome.tested:
         Tree.SubElement(case, "skipped", {"message": legal(said)})
+    return case
+
+
+def _unmeasured_case(agent: str, outcomes: Mapping[str, Outcome]) -> Tree.Element:
+    about = {"classname": legal(f"toolshift.{CHANGE}.{agent}"), "name": "all tasks", "time": "0"}
+    case = Tree.Element("testcase", about)
+    message = legal(unmeasured_in_words(agent, outcomes))
+    Tree.SubElement(case, "error", {"message": message, "type": "error"})
     return case
 
 

@@ -50,6 +50,8 @@ from toolshift.reading.answers.none import is_none
 from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose, says_why
 from toolshift.reading.refusals import read_plain_prose, says_of_what
 
+CONTEXT = "context"
+"""How the end of an episode begins whose conversation is longer than the model's context."""
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
 
@@ -379,6 +381,16 @@ class Episode:
         name = OWN_OUTAGE if own else ""
         self._finish("infrastructure", Step("failure", self.turn, name=name, said=why, ok=False))
 
+    def overflow(self, why: str) -> None:
+        """Ends the episode because its conversation is longer than the model's context.
+
+        That is scored: what a scene shows decides it, and a model with more room goes on.
+
+        Args:
+            why: what the endpoint says, in one line.
+        """
+        self._finish("budget", Step("budget", self.turn, said=f"{CONTEXT}: {why}", ok=False))
+
     def _break(self, fault: LayerFault | WorldFault) -> None:
         """Ends the episode because the shift itself failed; the agent is not to blame."""
         self.fault = fault
@@ -413,7 +425,7 @@ class Episode:
         self.use(reply.usage)
         try:
             if reply.failure:
-                self.fail(reply.failure)
+                (self.overflow if reply.overflow else self.fail)(reply.failure)
             elif reply.calls:
                 for place, call in enumerate(reply.calls):
                     said, more = ("", {}) if place else (reply.text, beside)

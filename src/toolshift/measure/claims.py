@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import nan
+from statistics import fmean
 from typing import Literal
 
 import msgspec
@@ -28,6 +30,7 @@ from toolshift.runs.sequential import (
     Verdict,
     changes,
     in_order,
+    name_of,
 )
 
 MARGIN = 10.0
@@ -38,7 +41,7 @@ LAST = 0.907
 exact limits of a fixed gate, and 0.35% before. So it takes hardly more tasks than a fixed one to
 pass: 60 without a loss at a margin of 5, which is where that one passes too."""
 EARLY = 0.993
-Ended = Literal["decided", "out of reach", "stopped", "asked"]
+Ended = Literal["decided", "out of reach", "stopped", "asked", "void", "nothing to lose"]
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -50,7 +53,10 @@ class Claim(msgspec.Struct, frozen=True):
         change: of accuracy, after minus before, with limits that hold whenever the run stopped.
         tasks: that were read, of so many `planned`.
         ended: why no more were asked: it is decided; the tasks that are left would hardly decide;
-            the run was stopped, or its budget is spent; or all were asked.
+            the run was stopped, or its budget is spent; all were asked; every episode after is
+            void; or so little passes before that not even losing all of it would be more than the
+            margin.
+        before: accuracy of these tasks before; NaN where none was read.
     """
 
     label: str
@@ -59,6 +65,7 @@ class Claim(msgspec.Struct, frozen=True):
     tasks: int
     planned: int
     ended: Ended
+    before: float = nan
 
     @property
     def drop(self) -> Interval:
@@ -204,6 +211,8 @@ _ENDS: dict[Ended, str] = {
     "out of reach": "for the tasks that are left would hardly decide",
     "asked": "and no task is left that could decide",
     "stopped": "for the budget is spent or the run was stopped",
+    "void": "for every episode under it is void, so it was not measured",
+    "nothing to lose": "for it passes too few of these tasks clean to lose more than the margin",
 }
 
 
@@ -218,7 +227,19 @@ def claim_of(family: Family, known: Mapping[str, Outcome], rule: Rule, listed: b
         more = tasks_to_go(likely, rule, planned, listed)
         ended = "out of reach" if more is None else "stopped"
     change = limits(lows, highs, likely, rule, planned, listed)
-    return Claim(family.label, found, change, len(seen.lows), planned, ended)
+    before = fmean(seen.passed) if seen.passed else nan
+    if found == "holds" and before <= -rule.holds + 1e-9:
+        found, ended = "open", "nothing to lose"
+    elif found == "open" and _is_void(family, known):
+        ended = "void"
+    return Claim(family.label, found, change, len(seen.lows), planned, ended, before)
+
+
+def _is_void(family: Family, known: Mapping[str, Outcome]) -> bool:
+    """Whether episodes after were asked, and none of them has a verdict."""
+    asked = [known.get(name_of(pair.after)) for pairs in family.tasks for pair in pairs]
+    found = [outcome for outcome in asked if outcome is not None]
+    return bool(found) and all(outcome.low < outcome.high for outcome in found)
 
 
 def shift_claims_of(

@@ -6,6 +6,7 @@ the others are called not significant.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf, isnan
 
@@ -15,7 +16,7 @@ from toolshift.core.command_line import command
 from toolshift.core.text import visible
 from toolshift.episode.grade import UNCLEAR
 from toolshift.measure.claims import Claim, in_words
-from toolshift.measure.metrics import ALPHA, Measures
+from toolshift.measure.metrics import ALPHA, VOIDS_SAID, Measures
 from toolshift.measure.power import POWER
 from toolshift.measure.statistics import Interval
 
@@ -87,6 +88,7 @@ def diagnose(
         sentences += _stages(tiers, shifts) + _worst_shift(shifts)
     elif tiers:
         sentences.append(_undefined(tiers))
+    sentences += gaps(shifts)
     void = sum(row.void for row in (clean, *([placebo] if placebo else []), *tiers))
     sentences += _refusals(tiers) + _cause(weak, void)
     return sentences
@@ -131,7 +133,7 @@ def untold(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> Measures | 
     if any(map(is_loss, (*tiers, *shifts))):
         return None
     for rows in (shifts, tiers):
-        lost = [row for row in rows if row.drop.estimate > 0]
+        lost = [row for row in rows if row.drop.estimate > 0 and row.void < row.episodes]
         if lost:
             return max(lost, key=lambda row: row.drop.estimate)
     return None
@@ -163,6 +165,25 @@ def doubt(row: Measures) -> str:
     if row.p_value >= ALPHA:
         return "too few tasks for a significant difference"
     return "not significant against the placebo arm"
+
+
+def gaps(rows: Sequence[Measures]) -> list[str]:
+    """Under what nothing was measured, or too little for a loss to be ruled out, in sentences."""
+    dead = [row for row in rows if row.unmeasured]
+    sentences = []
+    if dead:
+        of = Counter[str]()
+        for row in dead:
+            of.update(row.void_kinds)
+        names = ", ".join(words(row.label) for row in dead)
+        sentences.append(f"Not measured under {names}: no episode has a verdict ({kinds(of)}).")
+    sentences += [
+        f"Under {words(row.label)}, {row.void} of {row.episodes} episodes have no verdict "
+        f"({kinds(row.void_kinds)})."
+        for row in rows
+        if row.void > VOIDS_SAID * row.episodes and not row.void_at_will and not row.unmeasured
+    ]
+    return sentences
 
 
 def at_ceiling(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> bool:
@@ -253,7 +274,7 @@ def _clean(clean: Measures) -> str:
 
 def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
     apart = [row for row in tiers if is_loss(row)]
-    rest = [row.label for row in tiers if not row.significant]
+    rest = [row.label for row in tiers if not row.significant and not row.unmeasured]
     if not apart:
         if tiers and at_ceiling(tiers, shifts):
             return ["At ceiling in every tier: these shifts do not reach its limits."]
@@ -261,9 +282,9 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
             return [untold_loss(loss, _main_cause(loss))]
         if any(map(is_loss, shifts)):
             return []  # the sentence on the worst shift says it
-        return (
-            ["No tier differs significantly from clean or from the placebo arm."] if tiers else []
-        )
+        if all(row.unmeasured for row in tiers):
+            return []  # the sentence on what was not measured says it
+        return ["No tier differs significantly from clean or from the placebo arm."]
     worst = max(apart, key=lambda row: row.drop.estimate)
     sentences = [
         f"Weakest stage: {worst.label}, {drop_of(worst)} "

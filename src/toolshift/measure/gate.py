@@ -4,12 +4,16 @@ Paired on the scenes that both runs have, by families: the clean scenes, each ti
 together. The gate passes only if every family passes. So it needs no correction for their number:
 to pass a build that is worse by the margin somewhere, the one family concerned must err
 (intersection-union test). It fails if one family fails.
+
+A gate can only lose what passes. Where the baseline passes so little that a candidate which fails
+everything would not lose more than the margin, nothing is measured, whatever the design.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
@@ -35,17 +39,19 @@ from toolshift.measure.gate_statistics import (
 from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
 from toolshift.measure.statistics import Interval, task_means
 from toolshift.measure.two_runs import (
+    PairedRuns,
     PairedScene,
-    by_cell,
-    find_agent,
+    baseline_alone,
+    check_whole,
+    itself_notes,
     pair_runs,
     version_notes,
 )
 from toolshift.runs.cell import Cell
-from toolshift.runs.design import Design
+from toolshift.runs.design import FIXED, read_budget
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import Record, RunFolder
-from toolshift.runs.sequential import UNKNOWN, Claims, Pair, outcome_of
+from toolshift.runs.sequential import UNKNOWN, Claims, Course, Pair, outcome_of
 
 if TYPE_CHECKING:
     from toolshift.measure.exact import Floats
@@ -58,7 +64,9 @@ MIN_MARGIN = 0.25  # points; below it, a share was meant
 LOW = 0.5
 """Below this accuracy of the baseline, a pass means little."""
 _GRAVEST: tuple[Verdict, ...] = ("fail", "error", "inconclusive", "pass")
-Why = Literal["", "nothing", "void", "worst", "best", "spread"]
+Why = Literal["", "unknown", "little", "nothing", "void", "worst", "best", "spread"]
+Unfit = Literal["", "unknown", "little"]
+"""Why a baseline shows no loss: too few of its scenes have a verdict, or too few of them pass."""
 Inconclusive = Literal["pass", "fail", ""]
 GROUPINGS: dict[str, Callable[[Cell], str]] = {
     "tier": tier_of,
@@ -90,11 +98,12 @@ class Family(msgspec.Struct, frozen=True):
     """The gate's verdict on one group of scenes. Rates and changes lie in [-1, 1].
 
     Attributes:
-        gated: counts for the gate; the others are shown only.
+        gated: counts for the gate; the others are shown only. A tier, dimension or shift of which
+            the baseline passes too little to lose the margin does not count.
         sentence: the verdict and its reason in words.
         scenes: planned in both runs; `scored` those of them that were scored in both.
         tasks: the clusters of the interval; every task weighs the same.
-        baseline: accuracy before; `candidate` after.
+        baseline: accuracy of these tasks before; `candidate` after.
         change: candidate minus baseline, with exact 90% limits.
         worst: the same with the candidate's void and missing episodes as failures; None without.
         more_tasks: about how many more would decide; None where it is not estimable.
@@ -163,17 +172,16 @@ def judge(
     runs = pair_runs(baseline, candidate, baseline_agent, candidate_agent)
     every, planned = runs.scenes, {cell.id for cell in candidate.plan.cells}
     scenes = [scene for scene in every if scene.cell.id in planned]
-    _check_whole(baseline, every)
+    check_whole(baseline, every)
     if not scenes:
         raise UsageError(
             f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
-    itself = runs.before == runs.after and baseline.path.resolve() == candidate.path.resolve()
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
     design = candidate.manifest.design
     if design is not None and design.sequential:
-        families, shifts = _claimed(scenes, shifted, rules, design, runs.after in design.listed)
+        families, shifts = _claimed(candidate, runs.after, scenes, shifted, rules)
     else:
         families = _families(every, planned, rules)
         shifts = [] if rules.by == "shift" else _table(shifted, shift_of, rules, gated=False)
@@ -188,7 +196,63 @@ def judge(
         confidence=CONFIDENCE,
         families=families,
         shifts=shifts,
-        notes=_notes(baseline, candidate, len(every) - len(scenes), families, itself),
+        notes=_notes(runs, baseline, candidate, len(every) - len(scenes), families),
+    )
+
+
+def unfit_baseline(
+    baseline: RunFolder, rules: Rules, candidate: str, baseline_agent: str = ""
+) -> Gate | None:
+    """The error of a gate whose baseline shows no loss, whatever a candidate of this name does.
+
+    None where something can be measured; so nothing is asked in vain.
+    """
+    check_rules(rules)
+    name, scenes = baseline_alone(baseline, candidate, baseline_agent)
+    families = [
+        family
+        for label, rows in _grouped(scenes, GROUPINGS[rules.by]).items()
+        if rows and _unfit(rows, rules)
+        if (family := _family(label, rows, rules, gated=True)).gated
+    ]
+    if not families:
+        return None
+    return Gate(
+        verdict="error",
+        sentence=_sum_up("error", families, rules.margin),
+        baseline=name,
+        candidate=candidate,
+        margin=rules.margin,
+        max_void=rules.max_void,
+        confidence=CONFIDENCE,
+        families=families,
+        shifts=[],
+        notes=["The baseline alone decides this: no scene was asked."],
+    )
+
+
+def _unfit(scenes: list[PairedScene], rules: Rules) -> Unfit:
+    """Why the baseline's part of some scenes shows no loss, whatever the candidate does in them."""
+    known = [scene for scene in scenes if scene.known]
+    if not known or 100 * (len(scenes) - len(known)) > rules.max_void * len(scenes):
+        return "unknown"
+    before, _ = _task_means(known)
+    return "little" if before.mean() <= rules.margin / 100 + 1e-9 else ""
+
+
+def _unfit_in_words(label: str, scenes: list[PairedScene], why: Unfit, rules: Rules) -> str:
+    known = sum(scene.known for scene in scenes)
+    if why == "unknown":
+        return (
+            f"error: {len(scenes) - known} of {len(scenes)} scenes are void or missing in the "
+            f"baseline, more than {rules.max_void:g}%: mend what failed and run the baseline again"
+        )
+    passed = sum(round(_passed(scene.before)) for scene in scenes if scene.known)
+    verdict = "error" if _counts(label, why) else "not measured"
+    return (
+        f"{verdict}: the baseline passes {passed} of {known} scenes, so not even an agent that "
+        f"fails all of them would lose more than {rules.margin:g} points. A gate can only lose "
+        "what passes: make a baseline of an agent that works"
     )
 
 
@@ -197,51 +261,73 @@ def sequential_gate(
 ) -> Claims:
     """What a candidate is asked until it decides: the baseline's scenes, family by family."""
     check_rules(rules)
-    names = [str(agent["name"]) for agent in baseline.manifest.agents]
-    before = by_cell(
-        baseline, find_agent(baseline, baseline_agent or (candidate if candidate in names else ""))
-    )
-    _check_whole(baseline, [PairedScene(c, before.get(c.id), None) for c in baseline.plan.cells])
+    _, scenes = baseline_alone(baseline, candidate, baseline_agent)
 
-    def groups(plan: Plan) -> dict[str, list[Cell]]:
-        grouped = _grouped([PairedScene(c, None, None) for c in plan.cells], GROUPINGS[rules.by])
-        return {label: [scene.cell for scene in rows] for label, rows in grouped.items()}
-
-    known = {name: outcome_of(record) for name, record in before.items()}
-    return gate_claims(known, groups, rules.margin, budget)
+    known = {s.cell.id: outcome_of(s.before) for s in scenes if s.before is not None}
+    return gate_claims(known, partial(_cells, rules=rules), rules.margin, budget)
 
 
-def _check_whole(baseline: RunFolder, every: Iterable[PairedScene]) -> None:
-    """Checks that a baseline is no selection of scenes that its own results have made."""
-    if baseline.manifest.sequential and any(scene.before is None for scene in every):
-        raise UsageError(
-            f"{baseline.path} stopped when it had decided, so it is no baseline: which scenes it "
-            "has depends on what came of them. Run its command again with --design fixed and "
-            "--out, which plays what is left"
-        )
+def _cells(plan: Plan, rules: Rules) -> dict[str, list[Cell]]:
+    """The cells of a plan by family."""
+    grouped = _grouped([PairedScene(c, None, None) for c in plan.cells], GROUPINGS[rules.by])
+    return {label: [scene.cell for scene in rows] for label, rows in grouped.items()}
 
 
 def _claimed(
+    candidate: RunFolder,
+    agent: str,
     scenes: list[PairedScene],
     shifted: list[PairedScene],
     rules: Rules,
-    design: Design,
-    listed: bool,
 ) -> tuple[list[Family], list[Family]]:
     """The families and the shifts of a run that stopped when it had decided."""
+    design = candidate.manifest.design or FIXED
+    listed = agent in design.listed
     groups = _grouped(scenes, GROUPINGS[rules.by])
     rest = {} if rules.by == "shift" else _groups(shifted, shift_of)
     claims = {label: _claim(label, rows, rules, listed) for label, rows in groups.items()}
-    failed = any(claim.verdict == "breaks" for claim in claims.values())
-    unfinished = not failed and not design.budget
-    families = [
-        _of_claim(claims[label], rows, rules, True, unfinished) for label, rows in groups.items()
-    ]
+    failed = next((label for label, claim in claims.items() if claim.verdict == "breaks"), "")
+    unfinished = False
+    stopped = f"no more was asked, since {failed} has failed, which decides the gate"
+    if not failed and any(claim.ended == "stopped" for claim in claims.values()):
+        spent = _is_spent(candidate, agent, scenes, rules)
+        unfinished = spent is False
+        stopped = f"the budget of {design.budget} is spent"
+        stopped += "" if spent else ", or the run was stopped before"
+        stopped += "; the same command with a larger budget goes on"
+
+    def family(claim: Claim, rows: list[PairedScene], gated: bool) -> Family:
+        ended = stopped if claim.ended == "stopped" else _ENDED[claim.ended]
+        return _of_claim(claim, rows, rules, gated, gated and unfinished, ended)
+
+    families = [family(claims[label], rows, True) for label, rows in groups.items()]
     shifts = [
-        _of_claim(_claim(label, rows, rules, listed), rows, rules, False, False)
-        for label, rows in rest.items()
+        family(_claim(label, rows, rules, listed), rows, False) for label, rows in rest.items()
     ]
     return families, shifts
+
+
+def _is_spent(
+    candidate: RunFolder, agent: str, scenes: Iterable[PairedScene], rules: Rules
+) -> bool | None:
+    """Whether a run ended because its budget is spent, and not because it was stopped.
+
+    Its rounds are gone through again: they follow from what is stored. None where it is not known:
+    minutes are stored nowhere, and a run may have been made for another margin.
+    """
+    design = candidate.manifest.design or FIXED
+    if not design.budget:
+        return False
+    if read_budget(design.budget).unit == "min" or design.margin != rules.margin:
+        return None
+    before = {s.cell.id: outcome_of(s.before) for s in scenes if s.before is not None}
+    known = {r.cell: outcome_of(r) for r in candidate.records() if r.agent == agent}
+    claims = gate_claims(before, partial(_cells, rules=rules), rules.margin, design.budget)
+    course = Course(claims, claims.families(candidate.plan), known, agent in design.listed)
+    for part in course.rounds():
+        if any(cell.id not in known for cell in part):
+            return False
+    return course.spent_out
 
 
 def _claim(label: str, scenes: list[PairedScene], rules: Rules, listed: bool) -> Claim:
@@ -253,25 +339,34 @@ def _claim(label: str, scenes: list[PairedScene], rules: Rules, listed: bool) ->
 
 
 def _of_claim(
-    claim: Claim, scenes: list[PairedScene], rules: Rules, gated: bool, unfinished: bool
+    claim: Claim, scenes: list[PairedScene], rules: Rules, gated: bool, unfinished: bool, ended: str
 ) -> Family:
-    """A family as it was claimed; where its run is `unfinished`, it was not measured."""
+    """A family as it was claimed; where its run is `unfinished`, it was not measured.
+
+    Rates are those of the change: over the tasks that were read, and what was not asked because the
+    baseline failed it has failed again.
+    """
     scored = [scene for scene in scenes if scene.scored]
     asked = sum(scene.after is not None for scene in scenes)
     void = asked - len(scored)
-    first, second = _task_means(scored)
     lost = [s.after.episode for s in scored if s.after and _passed(s.before) > _passed(s.after)]
     margin = f"{rules.margin:g}"
     verdict: Verdict = _CLAIMED[claim.verdict]
     seen = f"{in_points(claim.change)} points after {claim.tasks} of {claim.planned} tasks"
+    seen = seen if claim.tasks else f"none of {claim.planned} tasks was read"
     sentence = {
         "pass": f"pass: {seen}, so {margin} less can be ruled out",
         "fail": f"fail: {seen}, so it is worse by more than {margin}",
-    }.get(verdict, f"inconclusive: {seen}, and {margin} less is possible: {_ENDED[claim.ended]}")
-    if unfinished and claim.ended == "stopped":
+    }.get(verdict, f"inconclusive: {seen}, and {margin} less is possible: {ended}")
+    unfit = _unfit(scenes, rules)
+    if verdict == "fail":
+        unfit = ""
+    elif unfit:
+        verdict, sentence = "error", _unfit_in_words(claim.label, scenes, unfit, rules)
+    elif unfinished and claim.ended == "stopped":
         verdict = "error"
         sentence = f"error: {seen}, and the run is unfinished: go on with it"
-    elif verdict != "fail" and 100 * void > rules.max_void * asked:
+    elif 100 * void > rules.max_void * asked:
         verdict = "error"
         sentence = (
             f"error: {void} of the {asked} scenes that were asked are void, more than "
@@ -279,14 +374,14 @@ def _of_claim(
         )
     return Family(
         label=claim.label,
-        gated=gated,
+        gated=gated and _counts(claim.label, unfit),
         verdict=verdict,
         sentence=sentence,
         scenes=len(scenes),
         scored=len(scored),
         tasks=claim.tasks,
-        baseline=float(first.mean()) if first.size else nan,
-        candidate=float(second.mean()) if second.size else nan,
+        baseline=claim.before,
+        candidate=claim.before + claim.change.estimate,
         change=claim.change,
         worst=None,
         lost=len(lost),
@@ -296,13 +391,23 @@ def _of_claim(
     )
 
 
+def _counts(label: str, why: Why) -> bool:
+    """Whether a family counts for the gate.
+
+    Clean and overall always do, so that a baseline of which nothing can be lost is an error; an
+    agent that fails one tier altogether can be gated by the others.
+    """
+    return why != "little" or label in (CLEAN, OVERALL)
+
+
 _CLAIMED: dict[str, Verdict] = {"breaks": "fail", "holds": "pass", "open": "inconclusive"}
 _ENDED: dict[Ended, str] = {
     "decided": "",
     "out of reach": "the tasks that are left would hardly decide; take a larger baseline",
     "asked": "no task is left that could decide; take a larger baseline",
-    "stopped": "no more was asked, since another family has failed, the budget is spent or the "
-    "run was stopped",
+    "void": "every episode that was asked is void",
+    "nothing to lose": "the baseline passes too few of the tasks that were read; --design fixed "
+    "reads all",
 }
 
 
@@ -399,12 +504,14 @@ def _family(label: str, scenes: list[PairedScene], rules: Rules, gated: bool) ->
     if len(scenes) > len(scored):
         first, second = _task_means(known, void=1.0)
         best = change_interval(second - first)
-    verdict, why = _verdict(changes, worst, best, len(scenes) - len(scored), len(scenes), rules)
+    unfit: Unfit = _unfit(scenes, rules) if scenes else ""
+    unscored = len(scenes) - len(scored)
+    verdict, why = _verdict(changes, worst, best, unscored, len(scenes), unfit, rules)
     more = more_tasks(changes, rules.margin / 100) if why == "spread" else None
     lost = [s.after.episode for s in scored if s.after and _passed(s.before) > _passed(s.after)]
     family = Family(
         label=label,
-        gated=gated,
+        gated=gated and _counts(label, why),
         verdict=verdict,
         sentence="",
         scenes=len(scenes),
@@ -419,7 +526,8 @@ def _family(label: str, scenes: list[PairedScene], rules: Rules, gated: bool) ->
         more_tasks=more,
         examples=lost[:5],
     )
-    return msgspec.structs.replace(family, sentence=_say(family, why, rules))
+    said = _unfit_in_words(label, scenes, why, rules) if why in ("unknown", "little") else ""
+    return msgspec.structs.replace(family, sentence=said or _say(family, why, rules))
 
 
 def _task_means(scenes: Iterable[PairedScene], void: float = 0.0) -> tuple[Floats, Floats]:
@@ -442,11 +550,14 @@ def _verdict(
     best: Interval | None,
     unscored: int,
     scenes: int,
+    unfit: Unfit,
     rules: Rules,
 ) -> tuple[Verdict, Why]:
     """The verdict, and why it is open, or decided in spite of void scenes."""
     if best is not None and best.n and best.high < -rules.margin / 100:
         return "fail", "best"  # whatever the void scenes would have shown
+    if unfit:
+        return "error", unfit
     if not changes.size:
         return "error", "nothing"
     if 100 * unscored > rules.max_void * scenes:
@@ -472,6 +583,11 @@ def in_points(change: Interval) -> str:
 def in_percent(rate: float) -> str:
     """A rate, "" where it is not known."""
     return "" if isnan(rate) else f"{rate:.0%}"
+
+
+def verdict_in_words(family: Family) -> str:
+    """The verdict; of scenes that are not gated, what was not measured is no error."""
+    return "not measured" if family.verdict == "error" and not family.gated else family.verdict
 
 
 def _say(family: Family, why: Why, rules: Rules) -> str:
@@ -513,15 +629,17 @@ def _more(family: Family) -> str:
 
 
 def _together(families: list[Family]) -> Verdict:
-    verdicts = {family.verdict for family in families}
+    verdicts = {family.verdict for family in families if family.gated}
     return next(verdict for verdict in _GRAVEST if verdict in verdicts)
 
 
 def _sum_up(verdict: Verdict, families: list[Family], margin: float) -> str:
-    matching = [family for family in families if family.verdict == verdict]
+    matching = [family for family in families if family.gated and family.verdict == verdict]
     names = ", ".join(family.label for family in matching)
     if verdict == "pass":
-        return f"pass: nothing is worse by {margin:g} points ({names})"
+        left = ", ".join(family.label for family in families if not family.gated)
+        beside = f"; not measured: {left}" if left else ""
+        return f"pass: nothing is worse by {margin:g} points ({names}){beside}"
     if verdict == "fail":
         return f"fail: worse by more than {margin:g} points: {names}"
     if verdict == "error":
@@ -536,18 +654,13 @@ def _sum_up(verdict: Verdict, families: list[Family], margin: float) -> str:
 
 
 def _notes(
+    runs: PairedRuns,
     baseline: RunFolder,
     candidate: RunFolder,
     left_out: int,
     families: list[Family],
-    itself: bool,
 ) -> list[str]:
-    notes = version_notes(baseline, candidate)
-    if itself:
-        notes.append(
-            f"{candidate.path} is compared with itself, so nothing can be lost: is --baseline the "
-            "run of what is in use?"
-        )
+    notes = [*version_notes(baseline, candidate), *itself_notes(runs, baseline, candidate)]
     if left_out:
         notes.append(
             f"{left_out} scenes of {baseline.path} are not in the plan of {candidate.path} and "
@@ -558,9 +671,9 @@ def _notes(
         notes.append(
             f"Sequential design: {asked} of {len(candidate.plan.cells)} scenes were asked. The "
             "limits hold whenever it stopped; what the baseline failed was not asked unless it "
-            "mattered."
+            "mattered, and counts as failed again in what stands after."
         )
-    low = [family.label for family in families if family.baseline < LOW]
+    low = [family.label for family in families if family.gated and family.baseline < LOW]
     if low:
         notes.append(
             f"The baseline passes less than {LOW:.0%} of {', '.join(low)}: where little is "

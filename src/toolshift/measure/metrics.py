@@ -137,6 +137,11 @@ class Measures(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.void > VOIDS_SAID * self.episodes or self.void_at_will or self.unclear > 0
 
     @property
+    def unmeasured(self) -> bool:
+        """Whether no episode has a verdict, for reasons that the agent cannot bring about."""
+        return 0 < self.void == self.episodes and not self.void_at_will
+
+    @property
     def void_at_will(self) -> bool:
         """Whether an episode is void in a way that an agent can bring about."""
         return any(kind in AT_WILL for kind in self.void_kinds)

@@ -14,8 +14,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import comb
+from typing import TypeGuard
 
 import msgspec
+from msgspec.structs import replace
 
 from toolshift.core.errors import UsageError
 from toolshift.episode.causes import BROKE_DOWN
@@ -23,7 +25,14 @@ from toolshift.measure.diagnosis import fault_in_line
 from toolshift.measure.gate import MAX_VOID
 from toolshift.measure.gate_statistics import Verdict
 from toolshift.measure.metrics import is_placebo
-from toolshift.measure.two_runs import PairedScene, pair_runs, version_notes
+from toolshift.measure.two_runs import (
+    PairedScene,
+    baseline_alone,
+    check_whole,
+    itself_notes,
+    pair_runs,
+    version_notes,
+)
 from toolshift.runs.run_folder import Record, RunFolder
 
 LEVEL = Fraction(1, 20)
@@ -137,30 +146,107 @@ def judge_losses(
 ) -> NothingLost:
     """Gates a run by the rule that nothing that passed may fail."""
     runs = pair_runs(baseline, candidate, baseline_agent, candidate_agent)
-    scenes: dict[tuple[str, str], list[PairedScene]] = defaultdict(list)
-    for one in runs.scenes:
-        if not is_placebo(one.cell):
-            scenes[one.cell.lineage, one.cell.stack].append(one)
-    if not any(scene.after is not None for group in scenes.values() for scene in group):
+    check_whole(baseline, runs.scenes)
+    groups = _groups(runs.scenes)
+    if not any(scene.after is not None for group in groups for scene in group):
         raise UsageError(
             f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
-    always, unscored, changed = _changed(baseline, list(scenes.values()))
-    changed = _with_words(candidate, sorted(changed, key=lambda scene: not scene.lost))
-    verdict, sentence = _verdict(always, unscored, changed, max_void)
-    notes = version_notes(baseline, candidate)
-    return NothingLost(verdict, sentence, runs.before, runs.after, always, unscored, changed, notes)
+    found = _changed(baseline, groups)
+    changed = _with_words(candidate, sorted(found.changed, key=lambda scene: not scene.lost))
+    found = replace(found, changed=changed)
+    verdict, sentence = _verdict(found, _of_baseline(groups, max_void), max_void)
+    notes = [
+        *version_notes(baseline, candidate),
+        *itself_notes(runs, baseline, candidate),
+        *_left_out(groups, found),
+    ]
+    return NothingLost(
+        verdict, sentence, runs.before, runs.after, found.always, found.unscored, changed, notes
+    )
 
 
-def _changed(
-    baseline: RunFolder, groups: Sequence[Sequence[PairedScene]]
-) -> tuple[int, int, list[ChangedScene]]:
-    """How many scenes always passed, how many of these have no verdict, and those that fail."""
+def nothing_to_lose(
+    baseline: RunFolder, candidate: str, baseline_agent: str = "", max_void: float = MAX_VOID
+) -> NothingLost | None:
+    """The error of a baseline that shows no loss, whatever a candidate of this name does.
+
+    None where something can be lost; so nothing is asked in vain.
+    """
+    name, scenes = baseline_alone(baseline, candidate, baseline_agent)
+    groups = _groups(scenes)
+    if not (why := _of_baseline(groups, max_void)):
+        return None
+    always = _changed(baseline, groups).always
+    notes = ["The baseline alone decides this: no scene was asked."]
+    return NothingLost("error", why, name, candidate, always, always, [], notes)
+
+
+def _groups(scenes: Iterable[PairedScene]) -> list[list[PairedScene]]:
+    """The trials of each scene; the placebo arm is left out."""
+    groups: dict[tuple[str, str], list[PairedScene]] = defaultdict(list)
+    for one in scenes:
+        if not is_placebo(one.cell):
+            groups[one.cell.lineage, one.cell.stack].append(one)
+    return list(groups.values())
+
+
+def _of_baseline(groups: Sequence[Sequence[PairedScene]], max_void: float) -> str:
+    """Why the baseline shows no loss, whatever the candidate does; "" where it can."""
+    every = [one for group in groups for one in group]
+    void = sum(not _scored(one.before) for one in every)
+    if 100 * void > max_void * len(every):
+        return (
+            f"error: {void} of {len(every)} episodes are void or missing in the baseline, more "
+            f"than {max_void:g}%: mend what failed and run the baseline again"
+        )
+    if not any(table[0] and not table[1] for table in map(_table, groups)):
+        return (
+            "error: no scene passed in the baseline, so nothing can be lost: make a baseline of an "
+            "agent that works"
+        )
+    return ""
+
+
+def _left_out(groups: Sequence[Sequence[PairedScene]], found: _Found) -> list[str]:
+    """What could not be lost, or was not looked at, though it is too little for an error."""
+    notes = []
+    unknown = sum(not any(_scored(one.before) for one in group) for group in groups)
+    if unknown:
+        notes.append(
+            f"{unknown} of {len(groups)} scenes have no verdict in the baseline, so they could not "
+            "be lost."
+        )
+    if found.missing and not found.unscored:
+        notes.append(
+            f"{found.missing} of {found.trials} episodes of what passed have no verdict now."
+        )
+    return notes
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """What became of the scenes that always passed.
+
+    Attributes:
+        always: how many there are; `unscored` of these have no verdict.
+        trials: of these scenes; `missing` of these are void or missing.
+        changed: the scenes that fail.
+    """
+
+    always: int
+    unscored: int
+    trials: int
+    missing: int
+    changed: list[ChangedScene]
+
+
+def _changed(baseline: RunFolder, groups: Sequence[Sequence[PairedScene]]) -> _Found:
+    """The scenes that always passed, and what became of them."""
     tables = [_table(group) for group in groups]
     scored = [table for table in tables if table[0] and table[2]]
     threshold = tarone_threshold(_least(*table) for table in scored)
-    always = unscored = 0
+    always = unscored = trials = missing = 0
     changed = []
     for group, table in zip(groups, tables, strict=True):
         before, failed_before, after, failed = table
@@ -168,18 +254,25 @@ def _changed(
             continue
         always += 1
         unscored += not after
+        trials += len(group)
+        missing += len(group) - after
         if failed:
             fact = before == after == 1
             chance = Fraction(0) if fact else fisher_p_value(*table)
             changed.append(_described(baseline, group, table, chance, chance <= threshold))
-    return always, unscored, changed
+    return _Found(always, unscored, trials, missing, changed)
 
 
 def _table(group: Sequence[PairedScene]) -> tuple[int, int, int, int]:
     """Scored trials and failures before, and after."""
-    before = [_held(one.before) for one in group if one.before and not one.before.grade.excused]
-    after = [_held(one.after) for one in group if one.after and not one.after.grade.excused]
+    before = [_held(one.before) for one in group if _scored(one.before)]
+    after = [_held(one.after) for one in group if _scored(one.after)]
     return len(before), before.count(False), len(after), after.count(False)
+
+
+def _scored(record: Record | None) -> TypeGuard[Record]:
+    """Whether an episode has a verdict; a void that the agent can bring about is one."""
+    return record is not None and not record.grade.excused
 
 
 def _held(record: Record) -> bool:
@@ -202,11 +295,7 @@ def _described(
     lost: bool,
 ) -> ChangedScene:
     cell = group[0].cell
-    failures = [
-        one.after
-        for one in group
-        if one.after and not one.after.grade.excused and not _held(one.after)
-    ]
+    failures = [one.after for one in group if _scored(one.after) and not _held(one.after)]
     cause = Counter(record.grade.cause for record in failures).most_common(1)[0][0]
     example = next(record for record in failures if record.grade.cause == cause)
     task = baseline.task_id(cell) or f"{cell.world}/{cell.kind}/{cell.index}"
@@ -225,21 +314,25 @@ def _with_words(candidate: RunFolder, changed: Sequence[ChangedScene]) -> list[C
         for record in candidate.some(broke)
         if record.steps
     }
-    return [msgspec.structs.replace(scene, said=said.get(scene.episode, "")) for scene in changed]
+    return [replace(scene, said=said.get(scene.episode, "")) for scene in changed]
 
 
-def _verdict(
-    always: int, unscored: int, changed: Sequence[ChangedScene], max_void: float
-) -> tuple[Verdict, str]:
+def _verdict(found: _Found, of_baseline: str, max_void: float) -> tuple[Verdict, str]:
+    always, unscored, changed = found.always, found.unscored, found.changed
     lost = [scene for scene in changed if scene.lost]
     if lost:
         return "fail", f"fail: {len(lost)} of {always} scenes that always passed are lost"
-    if not always:
-        return "error", "error: no scene passed in the baseline, so nothing can be lost"
+    if of_baseline:
+        return "error", of_baseline
     if 100 * unscored > max_void * always:
         return "error", (
             f"error: {unscored} of {always} scenes that passed have no verdict now, more than "
             f"{max_void:g}%: mend what failed and run it again"
+        )
+    if 100 * found.missing > max_void * found.trials:
+        return "error", (
+            f"error: {found.missing} of {found.trials} episodes of what passed have no verdict "
+            f"now, more than {max_void:g}%: mend what failed and run it again"
         )
     if unscored:
         return "inconclusive", (

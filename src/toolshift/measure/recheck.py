@@ -19,7 +19,7 @@ from toolshift.core.message import PROTOCOL_NAMES
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.episode.budget import Budget
-from toolshift.episode.episode import Episode, Over
+from toolshift.episode.episode import CONTEXT, Episode, Over
 from toolshift.episode.grade import Grade, grade
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.runs.cell import build
@@ -156,6 +156,8 @@ def _act(episode: Episode, step: Step) -> None:
         episode.answer(step.said, step.prose)
     elif step.kind == "refuse":
         episode.refuse(step.name, step.said, step.prose, step.through)
+    elif step.kind == "budget" and step.said.startswith(f"{CONTEXT}: "):
+        episode.overflow(step.said.removeprefix(f"{CONTEXT}: "))
     elif step.kind == "budget":  # a call too many, which a trace does not keep
         episode.call("", {})
     else:

@@ -365,7 +365,7 @@ def _as_claimed(row: Measures, claims: Mapping[str, Claim]) -> Measures:
     claim = claims.get(row.label)
     return msgspec.structs.replace(
         row,
-        drop=claim.drop if claim else NOTHING,
+        drop=claim.drop if claim and claim.ended != "void" else NOTHING,
         drop_all=NOTHING,
         drop_met=NOTHING,
         p_value=nan,

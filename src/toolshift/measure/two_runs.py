@@ -5,6 +5,8 @@ A gate and a comparison stand on it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from toolshift.core.errors import UsageError
@@ -58,6 +60,38 @@ def pair_runs(
         PairedScene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells
     ]
     return PairedRuns(first, second, scenes)
+
+
+def baseline_alone(
+    baseline: RunFolder, candidate: str, baseline_agent: str
+) -> tuple[str, list[PairedScene]]:
+    """The baseline's agent for a candidate of this name, and its scenes, of which none is asked."""
+    names = [str(agent["name"]) for agent in baseline.manifest.agents]
+    name = find_agent(baseline, baseline_agent or (candidate if candidate in names else ""))
+    before = by_cell(baseline, name)
+    scenes = [PairedScene(cell, before.get(cell.id), None) for cell in baseline.plan.cells]
+    check_whole(baseline, scenes)
+    return name, scenes
+
+
+def check_whole(baseline: RunFolder, every: Iterable[PairedScene]) -> None:
+    """Checks that a baseline is no selection of scenes that its own results have made."""
+    if baseline.manifest.sequential and any(scene.before is None for scene in every):
+        raise UsageError(
+            f"{baseline.path} stopped when it had decided, so it is no baseline: which scenes it "
+            "has depends on what came of them. Run its command again with --design fixed and "
+            "--out, which plays what is left"
+        )
+
+
+def itself_notes(runs: PairedRuns, baseline: RunFolder, candidate: RunFolder) -> list[str]:
+    """That a run is compared with itself, where it is."""
+    if runs.before != runs.after or baseline.path.resolve() != candidate.path.resolve():
+        return []
+    return [
+        f"{candidate.path} is compared with itself, so nothing can be lost: is --baseline the run "
+        "of what is in use?"
+    ]
 
 
 def same_shifts(before: RunFolder, after: RunFolder) -> None:

@@ -85,7 +85,9 @@ def headline(agents: Sequence[AgentReport]) -> str:
         return sentence(agents[0])
     breaks = sum(bool(agent.grid and agent.grid.lost) for agent in agents)
     if not breaks:
-        return f"None of {len(agents)} agents loses a task when something changes"
+        dead = any(_is_dead(row) for agent in agents if agent.grid for row in agent.grid.changes)
+        beside = ", as far as it was measured" if dead else ""
+        return f"None of {len(agents)} agents loses a task when something changes{beside}"
     fail = "fails" if breaks == 1 else "fail"
     return f"{breaks} of {len(agents)} agents {fail} tasks that they solve as they are".replace(
         "fails tasks that they solve", "fails tasks that it solves"
@@ -93,13 +95,38 @@ def headline(agents: Sequence[AgentReport]) -> str:
 
 
 def _under_change(grid: Grid) -> str:
-    """What became of the tasks that it solves."""
-    if not grid.changes or not grid.scored:
-        return ". No change has been tried."
+    """What became of the tasks that it solves, and what is not known."""
+    dead = [row for row in grid.changes if _is_dead(row)]
+    if not grid.scored:
+        if not dead:
+            return ". No change has been tried."
+        return ". Not measured under any change: no episode with one has a verdict."
     if not grid.solved:
         return ", so there is nothing that a change could take away."
+    text = _lost(grid)
+    if dead:
+        names = ", ".join(words(row.label) for row in dead)
+        text += f" Not measured under {names}: no episode has a verdict."
+    open_ = sum(
+        clean.state == "passes" and any(row.spots[at].void for row in grid.changes)
+        for at, clean in enumerate(grid.clean.spots)
+    )
+    if open_ and not dead:
+        which = "of them have" if open_ > 1 else "of them has"
+        text += f" {open_} {which} no verdict under some change."
+    return text
+
+
+def _is_dead(row: GridRow) -> bool:
+    """Whether episodes of a row were run, and none of them has a verdict."""
+    return any(s.void for s in row.spots) and not any(s.scored for s in row.spots)
+
+
+def _lost(grid: Grid) -> str:
+    """Which of the tasks that it solves fail under a change, and by what."""
     if not grid.lost:
-        return ", and loses none under any change that was tried."
+        tried = "was measured" if any(map(_is_dead, grid.changes)) else "was tried"
+        return f", and loses none under any change that {tried}."
     which = f"{grid.lost} of them fail" if grid.lost > 1 else "1 of them fails"
     if grid.lost == grid.solved:
         which = "all of them fail" if grid.lost > 1 else "it fails"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from toolshift.core.command_line import command
 from toolshift.core.text import one_line
-from toolshift.measure.gate import Family, Gate, in_percent, in_points
+from toolshift.measure.gate import Family, Gate, in_percent, in_points, verdict_in_words
 from toolshift.measure.nothing_lost import NothingLost, loss_in_words
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!&$@-])")
@@ -68,7 +68,7 @@ def _table(families: Iterable[Family]) -> str:
     rows += [
         (
             plain(family.label),
-            f"**{family.verdict}**" if family.verdict == "fail" else family.verdict,
+            f"**{family.verdict}**" if family.verdict == "fail" else verdict_in_words(family),
             str(family.tasks),
             f"{family.scored} of {family.scenes}",
             in_percent(family.baseline),

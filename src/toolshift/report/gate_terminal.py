@@ -6,11 +6,11 @@ from pathlib import Path
 
 from toolshift.core.command_line import command
 from toolshift.core.terminal import console, print_table, say
-from toolshift.measure.gate import Family, Gate, in_percent, in_points
+from toolshift.measure.gate import Family, Gate, in_percent, in_points, verdict_in_words
 from toolshift.measure.nothing_lost import NothingLost, loss_in_words
 
 
-def print_gate(gate: Gate, run: Path) -> None:
+def print_gate(gate: Gate, run: Path | str) -> None:
     """Prints the table of the families, what was lost, and the verdict."""
     title = f"\n{gate.baseline} -> {gate.candidate}, margin {gate.margin:g} points"
     columns = ("", "verdict", "tasks", "before", "after", "change [90%]", "lost", "gained")
@@ -34,7 +34,7 @@ def print_gate(gate: Gate, run: Path) -> None:
 def _row(family: Family) -> list[str]:
     return [
         family.label,
-        family.verdict,
+        verdict_in_words(family),
         str(family.tasks),
         in_percent(family.baseline),
         in_percent(family.candidate),
@@ -44,7 +44,7 @@ def _row(family: Family) -> list[str]:
     ]
 
 
-def print_losses(found: NothingLost, run: Path) -> None:
+def print_losses(found: NothingLost, run: Path | str) -> None:
     """Prints each scene that fails now, with the command that shows it, and the verdict."""
     say(f"\n{found.baseline} -> {found.candidate}: nothing that passed may fail\n")
     for scene in found.changed:

@@ -72,9 +72,10 @@ def losses_junit(found: NothingLost, run: str, inconclusive: Inconclusive = "") 
     verdict = found.verdict
     if verdict == "inconclusive" and inconclusive:
         verdict = inconclusive
-    tags: dict[str, str] = {"fail": "failure", "error": "error", "inconclusive": "skipped"}
-    if verdict in tags:
-        Tree.SubElement(case, tags[verdict], {"message": legal(found.sentence)})
+    tags: dict[str, str] = {"fail": "failure", "error": "error"}
+    if verdict in tags or found.verdict != "pass":
+        tag = tags.get(verdict, "skipped")
+        Tree.SubElement(case, tag, {"message": legal(found.sentence)})
     counts = {"tests": str(len(suite)), "time": "0"}
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         counts[name] = str(sum(case.find(tag) is not None for case in suite))

@@ -120,6 +120,7 @@ def _note(agent: AgentReport) -> str:
         "breaks": "Breaks under shift",
         "unsure": "Fails more under a shift than clean"
         + (f": {doubts}" if (doubts := story.doubts(agent)) else ""),
+        "unmeasured": "No significant loss where it was measured; not every shift was",
         "holds": "No significant loss",
         "undefined": f"Undefined: {story.UNDER_HALF}",
     }[story.verdict(agent)]

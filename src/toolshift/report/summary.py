@@ -21,6 +21,7 @@ from toolshift.measure.diagnosis import (
     bounds_of,
     broke_down,
     doubt,
+    gaps,
     is_loss,
     kinds,
     smallest_loss,
@@ -32,7 +33,7 @@ from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport
 from toolshift.report.figures import share, shown, signed
 
-Verdict = Literal["breaks", "unsure", "holds", "undefined"]
+Verdict = Literal["breaks", "unsure", "unmeasured", "holds", "undefined"]
 UNDER_HALF = "clean score under 50%"
 
 
@@ -46,10 +47,11 @@ def headline(agent: AgentReport, name: str = "") -> str:
     text = f"{name} solves" if name else "Solves"
     text += f" {share(agent.clean.stated.estimate)} of clean tasks"
     crashed, episodes = agent.crashed, agent.everything.episodes
+    beside = [shown(one, 1000) for one in gaps(agent.shifts)]
     if crashed is None or crashed.episodes < FLOOR * episodes:
-        return text + _rest(agent)
+        return " ".join([text + _rest(agent), *beside])
     rest = _rest(agent) if agent.clean.clean_defined else "."
-    return f"{text}{rest} {shown(broke_down(crashed, episodes), 1000)}"
+    return " ".join([text + rest, *beside, shown(broke_down(crashed, episodes), 1000)])
 
 
 def verdict(agent: AgentReport) -> Verdict:
@@ -58,7 +60,9 @@ def verdict(agent: AgentReport) -> Verdict:
         return "undefined"
     if _losses(agent.tiers) or _losses(agent.shifts):
         return "breaks"
-    return "unsure" if unsure(agent) else "holds"
+    if unsure(agent):
+        return "unsure"
+    return "unmeasured" if any(row.unmeasured for row in agent.shifts) else "holds"
 
 
 def unsure(agent: AgentReport) -> str:
@@ -187,6 +191,8 @@ def phrases() -> dict[str, dict[str, str]]:
 
 def undefined_because(row: Measures) -> str:
     """Why a row has no drop."""
+    if row.unmeasured:
+        return "no scored episode"
     if isnan(row.clean.estimate):
         return "no clean score"
     if row.clean.estimate < 0.5:
@@ -210,7 +216,10 @@ def _rest(agent: AgentReport) -> str:
         return f" and at least {share(CEILING)} in every tier: these shifts do not find its limits."
     if loss := unsure(agent):
         return f", but {loss[0].lower()}{loss[1:]}"
-    return ". No shift makes a significant difference."
+    if all(row.unmeasured for row in agent.shifts):
+        return "."
+    that = " that was measured" if any(row.unmeasured for row in agent.shifts) else ""
+    return f". No shift{that} makes a significant difference."
 
 
 def _undefined(agent: AgentReport, rate: float) -> str:

@@ -31,7 +31,7 @@ CAUSES = {
     "wrong_refusal": "Wrong refusal: it refused a solvable task, or before there was a reason to.",
     "malformed_output": "It made a call that could not be read.",
     "broke_down": "It broke down: its own code raised an error, took too long, or gave no answer.",
-    "budget": "It ran out of calls or turns.",
+    "budget": "It ran out of calls, of turns or of its model's context.",
     "infrastructure": "Its endpoint failed: not the agent's doing, and not scored.",
     "simulator": "The simulated user did not understand its question: not scored, and a failure "
     "in the headline.",

@@ -9,6 +9,7 @@ for) must pass at the margin.
 from __future__ import annotations
 
 from collections import defaultdict
+from statistics import fmean
 from typing import Literal
 
 import msgspec
@@ -45,8 +46,8 @@ class Decision(msgspec.Struct, frozen=True):
     guarded: tuple[Family, ...] = ()
 
 
-def cost_of(run: RunFolder, release: str) -> Interval:
-    """What a release costs the one agent of a run."""
+def cost_of(run: RunFolder, release: str) -> tuple[Interval, float]:
+    """What a release costs the one agent of a run, and its accuracy without it."""
     cells = {cell.id: cell for cell in run.plan.cells}
     arms: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in run.records():
@@ -59,12 +60,16 @@ def cost_of(run: RunFolder, release: str) -> Interval:
             f"no task was scored clean and under the release: `{command('report', run.path)}` says "
             "why; give another --world, --kind or more --tasks"
         )
-    return drop
+    return drop, fmean(map(fmean, arms[""].values()))
 
 
-def not_needed(cost: Interval, margin: float) -> Decision | None:
-    """The decision to train nothing, where the release costs less than the margin."""
-    if 100 * cost.high > margin:
+def not_needed(cost: Interval, margin: float, clean: float) -> Decision | None:
+    """The decision to train nothing, where the release costs less than the margin.
+
+    A model that passes no more than the margin without the release cannot lose it, so that says
+    nothing.
+    """
+    if 100 * cost.high > margin or 100 * clean <= margin:
         return None
     return Decision(
         "not_needed",
@@ -82,7 +87,7 @@ def decide(before: RunFolder, after: RunFolder, release: str, margin: float) -> 
     families.pop(OVERALL)
     guarded = tuple(families.values())
     outcome, sentence = _outcome(gain, guarded, margin)
-    return Decision(outcome, sentence, cost_of(before, release), margin, gain, guarded)
+    return Decision(outcome, sentence, cost_of(before, release)[0], margin, gain, guarded)
 
 
 def _outcome(gain: Family, guarded: tuple[Family, ...], margin: float) -> tuple[Outcome, str]:
@@ -95,6 +100,7 @@ def _outcome(gain: Family, guarded: tuple[Family, ...], margin: float) -> tuple[
             )
     if gain.change.n and gain.change.high <= 0:
         return "reject", f"reject: {won}, so it does not help"
+    guarded = tuple(family for family in guarded if family.gated)
     for family in guarded:
         if family.verdict != "pass":
             return "undecided", f"undecided: {won}; {family.label}: {family.sentence}"

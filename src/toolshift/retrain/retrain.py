@@ -148,8 +148,8 @@ def retrain(
             check_recipe(asked.recipe(shift))
         plan = asked.plan(shift)
         before = _measured(asked, plan, out, BEFORE, None, say)
-        cost = cost_of(before, asked.shift)
-        found = None if asked.always else not_needed(cost, asked.margin)
+        cost, clean = cost_of(before, asked.shift)
+        found = None if asked.always else not_needed(cost, asked.margin, clean)
         if found is None:
             _train(asked, shift, out, say, data)
             after = _measured(asked, plan, out, AFTER, out / MODEL, say)

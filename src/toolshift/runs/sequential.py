@@ -80,12 +80,14 @@ class Changes(NamedTuple):
         highs: the greatest.
         likely: as the least, but where it is not known whether a task passed before.
         skipped: what was not asked, because it failed before.
+        passed: of each task the share that passed before.
     """
 
     lows: list[float]
     highs: list[float]
     likely: list[float]
     skipped: list[Cell]
+    passed: list[float]
 
 
 Verdict = Literal["breaks", "holds", "open"]
@@ -149,9 +151,9 @@ def in_order(tasks: Iterable[Cell], first: Callable[[Cell], bool] | None = None)
 
 def changes(family: Family, known: Mapping[str, Outcome]) -> Changes:
     """The changes of the tasks of a family up to the first that is not yet asked."""
-    found = Changes([], [], [], [])
+    found = Changes([], [], [], [], [])
     for pairs in family.tasks:
-        lows, highs, likely, skipped = [], [], [], []
+        lows, highs, likely, skipped, passed = [], [], [], [], []
         for pair in pairs:
             before = _before(pair, known)
             after = known.get(name_of(pair.after))
@@ -163,10 +165,12 @@ def changes(family: Family, known: Mapping[str, Outcome]) -> Changes:
             lows.append(first - before.high)
             highs.append(last - before.low)
             likely.append(first - before.low)
+            passed.append(before.low)
         found.lows.append(sum(lows) / len(lows))
         found.highs.append(sum(highs) / len(highs))
         found.likely.append(sum(likely) / len(likely))
         found.skipped.extend(skipped)
+        found.passed.append(sum(passed) / len(passed))
     return found
 
 

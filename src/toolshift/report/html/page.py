@@ -136,7 +136,9 @@ def _title(subjects: Sequence[Subject]) -> str:
         text = f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than clean"
         return f"{text}: {why}" if why else text
     if not broken:
-        return f"None of {len(subjects)} agents loses accuracy significantly"
+        unmeasured = verdicts.count("unmeasured")
+        beside = f"; of {unmeasured}, not every shift was measured" if unmeasured else ""
+        return f"None of {len(subjects)} agents loses accuracy significantly{beside}"
     lose = "loses" if broken == 1 else "lose"
     return f"{broken} of {len(subjects)} agents {lose} accuracy when the world moves"
 
