@@ -16,7 +16,7 @@ that it had here, and without any there.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -39,10 +39,19 @@ from toolshift.data.augment import (
     stacks_by_severity,
     told,
 )
-from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
+from toolshift.data.conversation import (
+    Call,
+    Message,
+    Role,
+    RowFault,
+    encoded,
+    read_tools,
+    rewrapped,
+)
 from toolshift.data.formats.openai import THOUGHTS
 from toolshift.data.interface_texts import in_english
 from toolshift.data.prepared import Prepared, needed_by, on_offer, prepared
+from toolshift.data.tool_mentions import Seen
 from toolshift.data.tools import apart
 from toolshift.data.validators import validator_of
 from toolshift.runs.cell import write_stack
@@ -330,7 +339,14 @@ class Quick:
             return None
         try:
             return self._line(content)
-        except (_NotPlain, RowFault, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except (
+            _NotPlain,
+            NotApplicable,
+            RowFault,
+            msgspec.MsgspecError,
+            UnicodeDecodeError,
+            RecursionError,
+        ):
             return None
 
     def _line(self, content: bytes) -> tuple[bytes, str]:
@@ -442,7 +458,7 @@ def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any
 
     None where no tool is called, and so nothing is to be learned of tools.
     """
-    called = False
+    called, seen = False, None
     for place, message in enumerate(messages):
         if isinstance(message, _User):
             continue
@@ -456,19 +472,38 @@ def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any
             raws[place] = made = _OBJECT.decode(raws[place])
             _rename(message.tool_calls, made["tool_calls"], shown.calls)
         if message.content or message.reasoning_content or message.reasoning or message.thinking:
-            changed = _words(message, shown)
+            seen = seen or Seen(_kept_in(messages))
+            changed = _words(message, shown, seen.at(place))
             if changed:
                 raws[place] = {**(made or _OBJECT.decode(raws[place])), **changed}
     return raws if called else None
 
 
-def _words(message: _Speaking, shown: _Shown) -> dict[str, str]:
+def _kept_in(messages: list[_Said]) -> Iterator[Message]:
+    """The messages, as far as they say what stays."""
+    for said in messages:
+        given = (call.function.arguments for call in getattr(said, "tool_calls", None) or ())
+        objects = (g if isinstance(g, dict) else _OBJECT.decode(g or "{}") for g in given)
+        calls = tuple(Call("", arguments) for arguments in objects)
+        yield Message(_ROLES[type(said)], said.content or "", calls)
+
+
+_ROLES: dict[type, Role] = {
+    _User: "user",
+    _Tool: "tool",
+    _Assistant: "assistant",
+    _System: "system",
+    _Developer: "system",
+}
+
+
+def _words(message: _Speaking, shown: _Shown, here: Seen.Here) -> dict[str, str]:
     """What is said and thought, where that speaks of the tools by other names now."""
     words = {}
     for key in _SPOKEN:
         text = getattr(message, key)
         if text and any(map(text.__contains__, shown.words)):
-            now = shown.ready.say(text)
+            now = shown.ready.say(text, here)
             if now != text:
                 words[key] = now
     return words

@@ -21,6 +21,7 @@ from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay_release import check_needed, difference, stated, why_not
+from toolshift.data.tool_mentions import Seen, ToolNames
 from toolshift.data.tools import check_gone
 from toolshift.data.value_mentions import check_values
 from toolshift.interop.tools import Documented
@@ -98,6 +99,8 @@ class _Play:
         """Values that were told in place of others."""
         self._conversation = conversation
         self._all_calls = [call for message in conversation.messages for call in message.calls]
+        self._seen = Seen(conversation.messages)
+        self._places = {id(said): place for place, said in enumerate(conversation.messages)}
         self._texts: list[str] = []
         self._brought: dict[int, list[dict[str, Any]]] = {}
         self._results = [
@@ -196,8 +199,9 @@ class _Play:
         if not self.ready.lost.isdisjoint(call.name for call in message.calls):
             self._refuse(turns)
             return len(turns)
-        text = self.ready.say(message.text)
-        message = msgspec.structs.replace(message, thought=self.ready.say(message.thought))
+        here = self._seen.at(self._places[id(message)])
+        text = self.ready.say(message.text, here)
+        message = msgspec.structs.replace(message, thought=self.ready.say(message.thought, here))
         if self.ready.kept_names.issuperset(call.name for call in message.calls):
             self.said.append(msgspec.structs.replace(message, text=text))
             self.said += [result for result in results if result is not None]
@@ -344,19 +348,15 @@ class _Play:
         replaced = self.ready.gone
         # A prompt may name what a coming change takes away: so it stands before an agent then.
         speaking = ("assistant",) if self.ready.releases else ("system", "assistant")
-        texts = [
-            text
-            for message in self.said
-            if message.role in speaking
-            for text in (message.text, message.thought)
-        ]
+        names, seen = ToolNames(frozenset((*self.true, *replaced.names))), Seen(self.said)
+        for place, message in enumerate(self.said):
+            texts = (message.text, message.thought) if message.role in speaking else ()
+            if any(names.first_meant(text, replaced.names, seen.at(place)) for text in texts):
+                raise NotApplicable("a text names a tool that others take the place of")
         for tool in self.live.tools():
-            if isinstance(tool, Documented):
-                continue  # in the words of its own document
-            if tool.origin and not set(tool.origin) & replaced.names.keys():
-                texts.append(tool.description)
-        for text in texts:
-            if replaced.speak(text) != text:
+            if isinstance(tool, Documented) or replaced.names.keys() & set(tool.origin):
+                continue  # in the words of its own document, or in the place of one
+            if tool.origin and replaced.speak(tool.description) != tool.description:
                 raise NotApplicable("a text names a tool that others take the place of")
         for (begin, tools), end in self._spans():
             gone = self.true.keys() - replaced.names.keys() - {tool.name for tool in tools}
