@@ -42,6 +42,7 @@ from toolshift.data.formats.prompt_completion import PROMPT_COMPLETION_ROWS, wit
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
+from toolshift.data.listed_twice import ListedTwice
 from toolshift.data.prepared import NONE_CALLED, Prepared, called, needed_by, on_offer, prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay import check, replay
@@ -167,9 +168,11 @@ def augmented(row: Row, content: bytes, recipe: Recipe, functions: Lent | None =
     if not called(conversation):
         return msgspec.structs.replace(as_it_is, untried=_untold(conversation))
     reasons: dict[str, str] = {}
+    twice = ListedTwice(conversation)
     for draw in draws(recipe, digest):
         try:
-            label, parts = _apply(draw, conversation, functions or {})
+            label, parts = _apply(draw, twice.marked, functions or {})
+            parts = [twice.written(part) for part in parts]
             _check_strict(conversation, parts)
             if draw.entry != DISTRACTORS:  # they are chosen by their language
                 check_language(conversation, parts)

@@ -50,6 +50,7 @@ from toolshift.data.conversation import (
 )
 from toolshift.data.formats.openai import THOUGHTS
 from toolshift.data.interface_texts import in_english
+from toolshift.data.listed_twice import Descriptions
 from toolshift.data.prepared import Prepared, needed_by, on_offer, prepared
 from toolshift.data.tool_mentions import Seen
 from toolshift.data.tools import apart
@@ -199,6 +200,11 @@ class _List:
     def own(self) -> frozenset[str]:
         """The tools that shifts may touch."""
         return frozenset(tool.function["name"] for tool in apart(read_tools(self.raws))[0])
+
+    @cached_property
+    def descriptions(self) -> Descriptions:
+        """What finds these tools in texts that describe them."""
+        return Descriptions([tool.function for tool in read_tools(self.raws)])
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -368,6 +374,12 @@ class Quick:
         shown = self._under(tools, digest, names)
         if shown is None or not shown.ready.reaches(names):
             raise _NotPlain
+        telling = (_User, _System, _Developer)
+        if any(
+            isinstance(said, telling) and tools.descriptions.stand_in(said.content or "")
+            for said in conversation
+        ):
+            raise _NotPlain  # what lists the tools a second time goes along
         messages = _messages(conversation, _RAWS.decode(raw), shown)
         if messages is None:
             raise _NotPlain  # why nothing of it can be shifted is said where rows are read whole
