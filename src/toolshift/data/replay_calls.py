@@ -21,9 +21,11 @@ from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
 from toolshift.data.refusal_rows import ending_of
 from toolshift.data.replay_release import check_needed, difference, stated, why_not
+from toolshift.data.result_mentions import check_results
 from toolshift.data.tool_mentions import Seen, ToolNames
 from toolshift.data.tools import check_gone
 from toolshift.data.value_mentions import check_values
+from toolshift.interop.outcome import has_failed
 from toolshift.interop.tools import Documented
 from toolshift.shifts.live import Live
 from toolshift.shifts.release.release import Release
@@ -81,6 +83,10 @@ def _example(release: Release, name: str) -> Any:
     return next(declared, old).example()
 
 
+_FAILED = "recorded_failure"
+"""The code of an error that stands for a recorded result which says that its call failed."""
+
+
 class _Play:
     """One conversation under way; the backend of a solver that follows what the layers ask."""
 
@@ -110,6 +116,7 @@ class _Play:
         while turns:
             turns = turns[self._play(turns) :]
         self._check_mentions()
+        check_results(conversation, self.said)
         check_values(conversation, (t for _, view in self.views for t in view), ready.toolbox)
 
     # -- the backend of the solver -------------------------------------------------------------
@@ -122,6 +129,9 @@ class _Play:
         """Makes a call through the layers, and notes it."""
         shown = self.live.tools()
         result = self.live.call(name, arguments).result
+        if not result.ok and result.data["error"]["code"] == _FAILED:
+            # For the caller it is what came back, and nothing is to be tried again.
+            result = Result(True, self._now[0].data, notice=result.notice)
         if self._missing:
             raise NotApplicable(f"the shift calls {self._missing}, of which nothing was recorded")
         self._made.append(_Attempt(name, arguments, self._text(result), result, shown))
@@ -153,9 +163,17 @@ class _Play:
             return self._carry_on(name, arguments)
         for recorded in self._now:
             if (name, arguments) == (recorded.call.name, recorded.call.arguments):
-                return Result(True, recorded.data)
+                return self._came(recorded)
         self._missing = name
         return error(NOT_RECORDED, f"{name} was not called so.")
+
+    def _came(self, recorded: _Recorded) -> Result:
+        """A recorded result, as layers take it: they leave failures alone."""
+        if not has_failed(recorded.data):
+            return Result(True, recorded.data)
+        if len(self._now) > 1:
+            raise NotApplicable("one of the calls that one tool stands for has failed")
+        return error(_FAILED, "The call failed.")
 
     def _carry_on(self, name: str, arguments: dict[str, Any]) -> Result:
         """The recorded result of what a coming change makes of a call."""
@@ -167,7 +185,7 @@ class _Play:
             if why:
                 why = f"{name} otherwise than it was recorded: {why}"
             elif recorded.is_there:
-                return Result(True, recorded.data)
+                return self._came(recorded)
             else:  # what nobody recorded is not shown, but is of a shape that can be carried
                 return Result(True, _example(release, name))
         self._missing = why
