@@ -45,6 +45,9 @@ OTHER = (
     "I search again, get the list and search for the list.",
     "Use search engines, the tool-list and research.",
     "The use of search, no calls to search.",
+    "The search is complete; here is the list of results from the search.",
+    "You help users search and list files. Search results: three.",
+    "Do a search. Make a list. I could not find it with a search, so I looked at the list.",
     "tools/read_file.py, src/read_file/main.py, read_file.py, read_file@x.org, C:\\x\\read_file",
     "https://x.org/read_file?q=1 and SELECT read_file FROM search WHERE read_file = 1",
     "re.search(pattern)",
@@ -87,7 +90,7 @@ RESULT = Message("tool", '{"names": ["read_file"], "code": "x\\nread_file(1)"}')
 
 @pytest.mark.parametrize("before", [RESULT, Message("user", 'What is {"read_file": 1}?')])
 def test_what_was_said_before_is_quoted(before: Message) -> None:
-    here = Seen((before, CALL)).at(1)
+    here = Seen((before, CALL)).at(1, "assistant")
     assert PROSE.say("Here is read_file. `read_file`", here) == "Here is read_file. `read_file`"
     assert PROSE.say("I use read_file.", here) == "I use q_4."
 
@@ -96,11 +99,14 @@ def test_what_an_argument_holds_or_code_defines_is_quoted() -> None:
     written = Message("assistant", "", (Call("write", {"text": "def read_file(path): ..."}),))
     defined = Message("assistant", "def read_file(path):\n    ...")
     for said in (written, defined):
-        assert PROSE.say("read_file(1) it is.", Seen((said,)).at(0)) == "read_file(1) it is."
+        assert (
+            PROSE.say("read_file(1) it is.", Seen((said,)).at(0, "assistant"))
+            == "read_file(1) it is."
+        )
 
 
 def test_a_prompt_quotes_nothing_of_what_comes_later() -> None:
-    here = Seen((Message("system", ""), CALL, RESULT)).at(0)
+    here = Seen((Message("system", ""), CALL, RESULT)).at(0, "system")
     assert PROSE.say('{"name": "read_file"}; use read_file.', here) == ('{"name": "q_4"}; use q_4.')
     with pytest.raises(NotApplicable):
         PROSE.say("The result has read_file.", here)
@@ -108,7 +114,10 @@ def test_a_prompt_quotes_nothing_of_what_comes_later() -> None:
 
 @pytest.mark.parametrize("text", ["What is read_file?", "https://x.org/read_file", "a/read_file"])
 def test_a_user_who_names_the_tool_or_a_path_gives_nothing_to_quote(text: str) -> None:
-    assert PROSE.say("Here is read_file.", Seen((Message("user", text),)).at(1)) == "Here is q_4."
+    assert (
+        PROSE.say("Here is read_file.", Seen((Message("user", text),)).at(1, "assistant"))
+        == "Here is q_4."
+    )
 
 
 # -- rows --------------------------------------------------------------------------------------

@@ -470,7 +470,7 @@ def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any
 
     None where no tool is called, and so nothing is to be learned of tools.
     """
-    called, seen = False, None
+    called, seen = False, Seen(_Kept(messages, shown.words))
     for place, message in enumerate(messages):
         if isinstance(message, _User):
             continue
@@ -484,20 +484,30 @@ def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any
             raws[place] = made = _OBJECT.decode(raws[place])
             _rename(message.tool_calls, made["tool_calls"], shown.calls)
         if message.content or message.reasoning_content or message.reasoning or message.thinking:
-            seen = seen or Seen(_kept_in(messages))
-            changed = _words(message, shown, seen.at(place))
+            changed = _words(message, shown, seen.at(place, _ROLES[type(message)]))
             if changed:
                 raws[place] = {**(made or _OBJECT.decode(raws[place])), **changed}
     return raws if called else None
 
 
-def _kept_in(messages: list[_Said]) -> Iterator[Message]:
-    """The messages, as far as they say what stays."""
-    for said in messages:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The messages as far as they say what stays, read when it is asked for."""
+
+    messages: list[_Said]
+    words: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Message]:
+        return map(self._kept, self.messages)
+
+    def _kept(self, said: _Said) -> Message:
         given = (call.function.arguments for call in getattr(said, "tool_calls", None) or ())
-        objects = (g if isinstance(g, dict) else _OBJECT.decode(g or "{}") for g in given)
-        calls = tuple(Call("", arguments) for arguments in objects)
-        yield Message(_ROLES[type(said)], said.content or "", calls)
+        calls = tuple(
+            Call("", g if isinstance(g, dict) else _OBJECT.decode(g))
+            for g in given
+            if g and (isinstance(g, dict) or "\\u" in g or any(map(g.__contains__, self.words)))
+        )
+        return Message(_ROLES[type(said)], said.content or "", calls)
 
 
 _ROLES: dict[type, Role] = {

@@ -161,14 +161,17 @@ class Descriptions:
         self._functions = {str(function["name"]): function for function in functions}
         params = {name: _params(function) for name, function in self._functions.items()}
         self._names = ToolNames(frozenset(params), params)
+        self._any = _declaring(param for own in params.values() for param in own)
         self._declared = {name: _declaring(own) for name, own in params.items()}
 
     def described(self, text: str) -> frozenset[str]:
         """The tools that a text describes: word for word, or with a parameter."""
         names = [name for name in self._functions if name in text]
+        if not names:
+            return frozenset()
         heads = sorted(
             (start, name)
-            for name in names
+            for name in (names if self._any.search(text) else ())
             for start in self._names.places(text, name, self._names.anywhere)
         )
         ends = [*(start for start, _ in heads[1:]), len(text)]

@@ -91,7 +91,7 @@ def _spoken(conversation: Conversation, ready: Prepared) -> Conversation:
 def _all_renamed(conversation: Conversation, ready: Prepared) -> tuple[Message, ...]:
     seen = Seen(conversation.messages)
     said = enumerate(conversation.messages)
-    return tuple(_renamed(message, ready, seen.at(place)) for place, message in said)
+    return tuple(_renamed(message, ready, seen.at(place, message.role)) for place, message in said)
 
 
 def _renamed(message: Message, ready: Prepared, here: Seen.Here) -> Message:

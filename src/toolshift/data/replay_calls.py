@@ -217,7 +217,7 @@ class _Play:
         if not self.ready.lost.isdisjoint(call.name for call in message.calls):
             self._refuse(turns)
             return len(turns)
-        here = self._seen.at(self._places[id(message)])
+        here = self._seen.at(self._places[id(message)], message.role)
         text = self.ready.say(message.text, here)
         message = msgspec.structs.replace(message, thought=self.ready.say(message.thought, here))
         if self.ready.kept_names.issuperset(call.name for call in message.calls):
@@ -369,7 +369,10 @@ class _Play:
         names, seen = ToolNames(frozenset((*self.true, *replaced.names))), Seen(self.said)
         for place, message in enumerate(self.said):
             texts = (message.text, message.thought) if message.role in speaking else ()
-            if any(names.first_meant(text, replaced.names, seen.at(place)) for text in texts):
+            if any(
+                names.first_meant(text, replaced.names, seen.at(place, message.role))
+                for text in texts
+            ):
                 raise NotApplicable("a text names a tool that others take the place of")
         for tool in self.live.tools():
             if isinstance(tool, Documented) or replaced.names.keys() & set(tool.origin):

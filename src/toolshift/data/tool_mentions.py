@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from toolshift.core.codecs import texts_in
-from toolshift.data.conversation import Message
+from toolshift.core.tool import JSON
+from toolshift.data.conversation import Message, Role
 from toolshift.shifts.surface import is_word, mentions
 
 
@@ -30,13 +30,14 @@ class Meaning(Enum):
 
 # -- the forms ---------------------------------------------------------------------------------
 
-WINDOW = 160
+WINDOW = 100
 """So many characters on either side of a name are looked at."""
 URL = r"://[^\s<>\"'`]+"
 SQL = (
     r"\b(?:SELECT\b[^;\n`]*?\bFROM|INSERT INTO|DELETE FROM|UPDATE(?=\s+\w+\s+SET\b)|JOIN|WHERE"
     r"|(?:ORDER|GROUP) BY)\s+[\w.]+"
 )
+_JOINED = ("/", "\\", ".", "@")
 _SPARED = re.compile(rf"{URL}|{SQL}")
 _MARK = r"[\"'`*“”]{0,3}"
 _NOUN = r"(?:tool|function|action)"
@@ -118,6 +119,25 @@ def _has(forms: Iterable[tuple[re.Pattern[str], re.Pattern[str]]], before: str, 
     return any(one.search(before) and other.match(after) for one, other in forms)
 
 
+_LEADS = re.compile(
+    rf"(?i:{_NOUN}s?|{_VERB}|called|named|the|and|or|but|then|if|when|because|since|that|while|of|"
+    r"from|by|with|via|than|def|class|import)"
+)
+"""The words that end a form above: behind any other, a plain word is one of its sentence."""
+_FOLLOWS = re.compile(
+    rf"[`'\"(]|{_MARK}(?:\s+(?i:tool|function|api|action)\b|(?:'|’)s\b|"
+    rf"\s*(?:{_ARROW}|[,/|&;<]|\b(?:and|or)\b))"
+)
+
+
+def _is_in_sentence(before: str, after: str) -> bool:
+    """Whether a plain word stands between others, with no form about it; most do."""
+    if before[-1:] != " " or _FOLLOWS.match(after):
+        return False
+    lead = before[:-1].rpartition(" ")[2]
+    return lead.isalpha() and not _LEADS.fullmatch(lead)
+
+
 # -- what stays --------------------------------------------------------------------------------
 
 
@@ -129,7 +149,7 @@ class Seen:
     """
 
     def __init__(self, said: Iterable[Message] = ()) -> None:
-        self._said = tuple(said)
+        self._said = said
         self._first: dict[str, int | None] = {}
 
     @cached_property
@@ -139,7 +159,7 @@ class Seen:
         for place, message in enumerate(self._said):
             texts = [message.text] if message.role in ("user", "tool") else []
             if message.role == "assistant":
-                texts += [f'"{t}"' for c in message.calls for t in _data_of(c.arguments)]
+                texts += [JSON.encode([*c.arguments.values()]).decode() for c in message.calls]
                 texts += [
                     f'"{n}"' for match in _DEFINED.finditer(message.text) for n in match.groups()
                 ]
@@ -153,21 +173,19 @@ class Seen:
         return self._first[name]
 
     def _find(self, name: str, names: ToolNames) -> int | None:
-        pattern = mentions({name: ""}, plain=False)
         for place, by_user, kept in self._kept:
             if name not in kept:
                 continue
             text = kept.replace("\\n", "\n")
-            for start in names.places(text, name, pattern):
+            for start in names.places(text, name, _told(name)):
                 # A user who says the name mostly means the tool; not so in code or data.
                 if not by_user or _IN_CODE.search(text[max(0, start - WINDOW) : start]):
                     return place
         return None
 
-    def at(self, place: int) -> Seen.Here:
-        """What stays, as it is seen from a message."""
-        prompt = place < len(self._said) and self._said[place].role == "system"
-        return Seen.Here(self, place, prompt)
+    def at(self, place: int, role: Role) -> Seen.Here:
+        """What stays, as it is seen from the message of a role at a place."""
+        return Seen.Here(self, place, role == "system")
 
     class Here(NamedTuple):
         """What stays, as it is seen from a message.
@@ -183,23 +201,14 @@ class Seen:
         prompt: bool
 
 
-NOTHING = Seen().at(0)
+NOTHING = Seen().at(0, "assistant")
 """Nothing was said but one text."""
 
 
-def _data_of(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """The texts and the keys in the values of arguments."""
-    for value in arguments.values():
-        yield from texts_in(value)
-        yield from _keys(value)
-
-
-def _keys(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from map(str, value)
-    inner = value.values() if isinstance(value, Mapping) else value
-    for one in inner if isinstance(value, Mapping | list) else ():
-        yield from _keys(one)
+@lru_cache(maxsize=1024)
+def _told(name: str) -> re.Pattern[str]:
+    """Finds a name; one that is a plain word, in quotes or before a bracket."""
+    return mentions({name: ""}, plain=False)
 
 
 class _Listed(NamedTuple):
@@ -233,15 +242,17 @@ class ToolNames:
 
     def meaning(self, text: str, start: int, name: str, here: Seen.Here = NOTHING) -> Meaning:
         """What a name at a place in a text means."""
-        end = start + len(name)
+        end, word = start + len(name), is_word(name)
         before, after = text[max(0, start - WINDOW) : start], text[end : end + WINDOW]
         if self._is_part(name, before, after):
             return Meaning.OTHER
-        if not here.prompt and _DEFINES.search(before):
+        if not here.prompt and before[-1:].isspace() and _DEFINES.search(before):
             return Meaning.OTHER
-        word, marked = is_word(name), _is_marked(before, after)
+        if word and _is_in_sentence(before, after):
+            return Meaning.OTHER
         if not word and here.seen.first(name, self) is None:
             return Meaning.TOOL
+        marked = _is_marked(before, after)
         acts = self.is_used(text, start, name)
         named = acts or self._is_named(text, start, end, here.prompt)
         if word and not named:
@@ -284,7 +295,7 @@ class ToolNames:
 
     def _is_part(self, name: str, before: str, after: str) -> bool:
         """Whether a name is a part of a path, of a file name or of an address."""
-        if before[-1:] not in tuple("/\\") and after[:1] not in tuple("/.@"):
+        if before[-1:] not in _JOINED and after[:1] not in _JOINED:
             return False
         if re.match(r"@\w", after):
             return True

@@ -141,7 +141,7 @@ def check_gone(
     seen = Seen(told)
     for place, said in enumerate(told):
         texts = (said.text, said.thought) if said.role == "assistant" and said.learned else ()
-        if any(names.first_meant(text, surface.names, seen.at(place)) for text in texts):
+        if any(names.first_meant(text, surface.names, seen.at(place, said.role)) for text in texts):
             raise NotApplicable("what is said names a tool that is gone by then")
     for tool in left:
         if each_description(tool.function, surface.speak) != tool.function:
