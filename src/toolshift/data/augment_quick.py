@@ -501,6 +501,7 @@ class _Kept:
         return map(self._kept, self.messages)
 
     def _kept(self, said: _Said) -> Message:
+        """A message, with the arguments that may hold a name."""
         given = (call.function.arguments for call in getattr(said, "tool_calls", None) or ())
         calls = tuple(
             Call("", g if isinstance(g, dict) else _OBJECT.decode(g))

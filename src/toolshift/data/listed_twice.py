@@ -114,6 +114,7 @@ class ListedTwice:
         return sources
 
     def _unmarked(self, text: str, tools: Sequence[ToolShown]) -> str:
+        """A text with the lists of tools in the places of their marks."""
         for copy in self._copies:
             if copy.mark in text:
                 text = text.replace(
@@ -212,10 +213,12 @@ def _plain(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same_but_name(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two tools differ in nothing but their names."""
     return {**one, "name": ""} == {**other, "name": ""}
 
 
 def _params(function: Mapping[str, Any]) -> list[str]:
+    """The parameters of a tool."""
     schema = function.get(PARAMETERS)
     known = schema.get("properties") if isinstance(schema, Mapping) else None
     return list(known) if isinstance(known, Mapping) else []

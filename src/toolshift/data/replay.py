@@ -89,6 +89,7 @@ def _spoken(conversation: Conversation, ready: Prepared) -> Conversation:
 
 
 def _all_renamed(conversation: Conversation, ready: Prepared) -> tuple[Message, ...]:
+    """The messages of a conversation by other names."""
     seen = Seen(conversation.messages)
     said = enumerate(conversation.messages)
     return tuple(_renamed(message, ready, seen.at(place, message.role)) for place, message in said)

@@ -34,8 +34,8 @@ WINDOW = 100
 """So many characters on either side of a name are looked at."""
 URL = r"://[^\s<>\"'`]+"
 SQL = (
-    r"\b(?:SELECT\b[^;\n`]*?\bFROM|INSERT INTO|DELETE FROM|UPDATE(?=\s+\w+\s+SET\b)|JOIN|WHERE"
-    r"|(?:ORDER|GROUP) BY)\s+[\w.]+"
+    r"\b(?:SELECT\b[^;\n`]{0,300}?\bFROM|INSERT INTO|DELETE FROM|UPDATE(?=\s+\w+\s+SET\b)|JOIN|"
+    r"WHERE|(?:ORDER|GROUP) BY)\s+[\w.]+"
 )
 _JOINED = ("/", "\\", ".", "@")
 _SPARED = re.compile(rf"{URL}|{SQL}")
@@ -108,7 +108,7 @@ _ITEM_ENDS = rf"(?=[ \t]*(?::|[-–—|(]|{_ARROW}|$))"
 _DEFINES = re.compile(r"(?:\b(?:def|class)\s+|\bimport\s+(?:[\w., ]+,\s*)?)$")
 _IN_CODE = re.compile(rf"{_DEFINES.pattern}|[\[{{,:]\s*[\"']$")
 _DEFINED = re.compile(
-    r"\b(?:def|class)\s+(\w+)\s*[(:]|^\s*import\s+(\w+)|^\s*from\s+(\w+)\s+import\b"
+    r"\b(?:def|class)\s+(\w+)\s*[(:]|^[ \t]*import\s+(\w+)|^[ \t]*from\s+(\w+)\s+import\b"
     r"|\bfunction\s+(\w+)\([^()\n]*\)\s*\{",
     re.MULTILINE,
 )
@@ -116,6 +116,7 @@ _DEFINED = re.compile(
 
 
 def _has(forms: Iterable[tuple[re.Pattern[str], re.Pattern[str]]], before: str, after: str) -> bool:
+    """Whether one of some forms stands around a name."""
     return any(one.search(before) and other.match(after) for one, other in forms)
 
 
@@ -173,6 +174,7 @@ class Seen:
         return self._first[name]
 
     def _find(self, name: str, names: ToolNames) -> int | None:
+        """The place of the first message with a name that stays, looked for."""
         for place, by_user, kept in self._kept:
             if name not in kept:
                 continue
@@ -227,7 +229,7 @@ class ToolNames:
 
     Attributes:
         names: of all tools.
-        params: the parameters of each: `search.query` is one of the tool, `search.py` a file.
+        params: the parameters of each: `search.query` is one, other endings are of files.
     """
 
     names: frozenset[str]
@@ -285,7 +287,9 @@ class ToolNames:
         spared = [match.span() for match in _SPARED.finditer(text)]
         for match in pattern.finditer(text):
             start, end = match.span()
-            if match[0] != name or any(first <= start < last for first, last in spared):
+            while spared and spared[0][1] <= start:
+                spared.pop(0)
+            if match[0] != name or (spared and spared[0][0] <= start):
                 continue
             before, after = text[max(0, start - WINDOW) : start], text[end : end + WINDOW]
             if not self._is_part(name, before, after):
@@ -377,6 +381,7 @@ class ToolNames:
         return self._last["listed"]  # type: ignore[no-any-return]
 
     def _find_lists(self, text: str) -> _Listed:
+        """The names in a text that stand in lists of tools, looked for."""
         surely, perhaps = set[int](), set[int]()
         for match in self._enumerated.finditer(text):
             starts = {one.start() for one in self.anywhere.finditer(text, *match.span())}
@@ -413,10 +418,12 @@ class ToolNames:
 
     @cached_property
     def _any(self) -> str:
+        """Finds a name with the marks around it."""
         return rf"{_MARK}(?:{self.anywhere.pattern}){_MARK}"
 
     @cached_property
     def _enumerated(self) -> re.Pattern[str]:
+        """Finds names that stand in a row."""
         return re.compile(rf"{self._any}(?:{_BETWEEN}{self._any})+")
 
     @cached_property
