@@ -231,6 +231,7 @@ def _ended(said: str, told: str) -> tuple[set[str], set[str]]:
         ],
     }
     row["messages"][1]["content"] = said
+    row["tools"][2]["parameters"]["properties"]["number"]["type"] = "integer"  # no text does more
     found = [made(row, shifts=("endings",), seed=seed) for seed in range(12)]
     return {each.shifts for each in found}, {why for each in found for why in each.reasons.values()}
 
@@ -1000,7 +1001,12 @@ def test_a_row_of_xlam_gets_the_ending_that_it_has_a_place_for() -> None:
     seen: dict[str, set[str]] = {"": set(), "openai": set()}
     for seed in range(30):
         row = question(seed)
-        row["answers"] = json.dumps(json.loads(row["answers"])[:1])
+        answer, tools = json.loads(row["answers"])[0], json.loads(row["tools"])
+        for tool in tools:  # those that take texts may do the work of the one that is gone
+            if tool["name"] != answer["name"]:
+                for param in tool["parameters"].values():
+                    param["type"] = param["type"].replace("str", "int")
+        row["answers"], row["tools"] = json.dumps([answer]), json.dumps(tools)
         for to, found in seen.items():
             found.add(made(row, shifts=("endings",), to=to).shifts)
     assert seen[""] == {"tool_gone_lookalike", ""}

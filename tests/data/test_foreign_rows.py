@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolshift.cli import toolshift
+from toolshift.data.augment import converted
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import FORMATS as KNOWN
 from toolshift.data.formats import ONLY_BACK, READS, recognised
@@ -429,3 +430,20 @@ def test_a_result_that_a_shift_adds_has_the_role_of_the_others(tmp_path: Path) -
     roles = [said["role"] for said in made["messages"]]
     assert roles.count("ipython") == roles.count("assistant") - 1 > 1
     assert "tool" not in roles
+
+
+@pytest.mark.parametrize("to", ["openai", "hermes", "sharegpt", "anthropic", "gemini", "responses"])
+@pytest.mark.parametrize("name", ["chatml", "llama", "gemma", "glaive"])
+def test_one_text_is_written_in_another_format(name: str, to: str) -> None:
+    row = {**deepcopy(ROWS[name]), "note": "mine"}
+    out = converted(row, recognised(row), KNOWN.find(to))
+    assert recognised(out).name == to
+    assert out["note"] == "mine"
+    assert not {"text", "prompt", "chat"} & out.keys()
+
+
+def test_a_row_that_cannot_be_written_in_another_format_says_why() -> None:
+    row = {"text": "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nhello<|im_end|>\n"}
+    assert "messages" in converted(row, recognised(row), KNOWN.find("openai"))
+    with pytest.raises(RowFault, match="no tools stand beside it"):
+        converted(row, recognised(row), KNOWN.find("toolace"))

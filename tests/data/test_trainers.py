@@ -171,6 +171,17 @@ def test_strict_tools_stay_strict(shift, severity):
                     assert schema["additionalProperties"] is False
 
 
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_the_column_of_a_shift_is_for_trainers_that_pass_over_columns(trainer):
+    told = [user("A?"), call("get_order", "c1", "YES1"), result("c1"), said("YES2")]
+    row = {"messages": told, "tools": TOOLS}
+    done = augmented(row, json.dumps(row).encode(), Recipe(1.0, ("SBP",), trainer=trainer))
+    further = TRAINERS[trainer].further
+    assert done.shifts
+    assert done.rows
+    assert all(("toolshift" in one) == further for one in done.rows)
+
+
 @pytest.mark.parametrize(
     ("trainer", "messages", "tools", "why"),
     [

@@ -42,16 +42,15 @@ from toolshift.data.formats.prompt_completion import PROMPT_COMPLETION_ROWS, wit
 from toolshift.data.formats.responses import RESPONSES_ROWS, without_items
 from toolshift.data.formats.schemas import strict_fault
 from toolshift.data.interface_texts import check_language
+from toolshift.data.listed_twice import ListedTwice
 from toolshift.data.prepared import NONE_CALLED, Prepared, called, needed_by, on_offer, prepared
-from toolshift.data.refusal_rows import ending_of
+from toolshift.data.refusal_rows import check_alone, ending_of
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import Lent, apart, check_gone, distractors
 from toolshift.data.trainers import Fitted, Trainer, fitted, trainer_of
 from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
-from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import write_stack
 from toolshift.shifts.registry import find_shift
-from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
 from toolshift.shifts.release.release import Release
 from toolshift.shifts.stacks import stacks_of
 from toolshift.shifts.training_families import TRAINING_FAMILIES
@@ -217,13 +216,15 @@ def augmented(row: Row, content: bytes, recipe: Recipe, functions: Lent | None =
     if not called(conversation):
         return msgspec.structs.replace(as_it_is, untried=_untold(conversation))
     reasons: dict[str, str] = {}
+    twice = ListedTwice(conversation)
     for draw in draws(recipe, digest):
         try:
-            label, parts = _apply(draw, conversation, functions or {})
+            label, parts = _apply(draw, twice.marked, functions or {})
+            parts = [twice.written(part) for part in parts]
             _check_strict(conversation, parts)
             if draw.own is None or draw.own.name != DISTRACTORS:  # chosen by their language
                 check_language(conversation, parts)
-            note = {COLUMN: told(label, recipe, digest)}
+            note = {COLUMN: told(label, recipe, digest)} if _has_further(recipe) else {}
             made = [_applicable(written, part) for part in parts]
             rows = tuple({**one, **note} for fit in made for one in fit.rows)
             lost = sum((Counter(fit.lost) for fit in made), Counter[str]())
@@ -262,6 +263,11 @@ def _for_trainer(part: Conversation, row: Row, form: Format, trainer: Trainer) -
     fit = fitted(part, trainer)
     further = {COLUMN: "", **_further(row, form)} if trainer.further else {}
     return msgspec.structs.replace(fit, rows=tuple({**further, **one} for one in fit.rows))
+
+
+def _has_further(recipe: Recipe) -> bool:
+    """Whether rows may have columns that whoever reads them does not know."""
+    return not recipe.trainer or trainer_of(recipe.trainer).further
 
 
 def _check_strict(before: Conversation, parts: Sequence[Conversation]) -> None:
@@ -414,15 +420,16 @@ def _in_format(conversation: Conversation, row: Row, form: Format, target: Forma
     out = {**_further(row, form), **target.write(portable(conversation), None)}
     try:
         again = read_as(recognised(out), out)
-    except RowFault:
-        again = None
-    if again is None or said_in(again) != said_in(conversation):
+    except RowFault as fault:
+        raise RowFault(f"{target.name} cannot say it: it could not be read ({fault})") from None
+    if said_in(again) != said_in(conversation):
         raise RowFault(f"{target.name} cannot say it: it would be read as something else")
     return out
 
 
 def _further(row: Row, form: Format) -> Row:
-    """The columns of a row that no format knows."""
+    """The columns of a row that no format knows, and that its own can do without."""
+    held = [key for key in row if not form.recognises({k: row[k] for k in row if k != key})]
     known = {"messages", "tools", "conversations", "system", "query", "answers", "content"}
     if form is ADP_ROWS:
         row = without_tools(row)
@@ -432,7 +439,7 @@ def _further(row: Row, form: Format) -> Row:
         row = without_sides(row)
     if form is GEMINI_ROWS:
         known |= {"contents", "systemInstruction", "system_instruction", "toolConfig"}
-    return {key: value for key, value in row.items() if key not in known}
+    return {key: value for key, value in row.items() if key not in known and key not in held}
 
 
 def digest_of(content: bytes) -> str:
@@ -525,7 +532,7 @@ def _another_ending(
     earlier = {c.name for m in conversation.messages[:place] for c in m.calls}
     if len(message.calls) > 1 or gone in earlier or not message.learned:
         raise NotApplicable("the last tool is called more than once")
-    _check_alone(conversation, gone)
+    check_alone(conversation, gone)
     ending = ending_of(conversation, rng, bool(kept))
     return TOOL_GONE, [_without(conversation, gone, (*conversation.messages[:place], ending))]
 
@@ -548,17 +555,3 @@ def _without(conversation: Conversation, gone: str, messages: tuple[Message, ...
     tools = tuple(tool for tool in conversation.tools if tool.function["name"] != gone)
     check_gone([gone], tools, messages)
     return Conversation(tools, messages)
-
-
-def _check_alone(conversation: Conversation, name: str) -> None:
-    """Checks that no other tool may do the work of one."""
-    listed = [{"type": "function", "function": t.function} for t in conversation.tools]
-    try:
-        box = from_openai(listed)
-    except UsageError as fault:
-        raise NotApplicable(str(fault)) from None
-    weights = weights_of(box.sources)
-    source = box.sources[name]
-    for other, own in box.sources.items():
-        if other != name and alike_tools(source, own, weights) >= POSSIBLE:
-            raise NotApplicable(f"{other} may do the work of {name}")

@@ -16,7 +16,7 @@ that it had here, and without any there.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -39,10 +39,20 @@ from toolshift.data.augment import (
     stacks_by_severity,
     told,
 )
-from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
+from toolshift.data.conversation import (
+    Call,
+    Message,
+    Role,
+    RowFault,
+    encoded,
+    read_tools,
+    rewrapped,
+)
 from toolshift.data.formats.openai import THOUGHTS
 from toolshift.data.interface_texts import in_english
+from toolshift.data.listed_twice import Descriptions
 from toolshift.data.prepared import Prepared, needed_by, on_offer, prepared
+from toolshift.data.tool_mentions import Seen
 from toolshift.data.tools import apart
 from toolshift.data.validators import validator_of
 from toolshift.runs.cell import write_stack
@@ -192,6 +202,11 @@ class _List:
         return frozenset(tool.function["name"] for tool in apart(read_tools(self.raws))[0])
 
     @cached_property
+    def descriptions(self) -> Descriptions:
+        """What finds these tools in texts that describe them."""
+        return Descriptions([tool.function for tool in read_tools(self.raws)])
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """All names in the list."""
         params = (name for schema in self.schemas.values() for name in _parameters(schema))
@@ -330,7 +345,14 @@ class Quick:
             return None
         try:
             return self._line(content)
-        except (_NotPlain, RowFault, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except (
+            _NotPlain,
+            NotApplicable,
+            RowFault,
+            msgspec.MsgspecError,
+            UnicodeDecodeError,
+            RecursionError,
+        ):
             return None
 
     def _line(self, content: bytes) -> tuple[bytes, str]:
@@ -352,6 +374,12 @@ class Quick:
         shown = self._under(tools, digest, names)
         if shown is None or not shown.ready.reaches(names):
             raise _NotPlain
+        telling = (_User, _System, _Developer)
+        if any(
+            isinstance(said, telling) and tools.descriptions.stand_in(said.content or "")
+            for said in conversation
+        ):
+            raise _NotPlain  # what lists the tools a second time goes along
         messages = _messages(conversation, _RAWS.decode(raw), shown)
         if messages is None:
             raise _NotPlain  # why nothing of it can be shifted is said where rows are read whole
@@ -442,7 +470,7 @@ def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any
 
     None where no tool is called, and so nothing is to be learned of tools.
     """
-    called = False
+    called, seen = False, Seen(_Kept(messages, shown.words))
     for place, message in enumerate(messages):
         if isinstance(message, _User):
             continue
@@ -456,19 +484,49 @@ def _messages(messages: list[_Said], raws: list[Any], shown: _Shown) -> list[Any
             raws[place] = made = _OBJECT.decode(raws[place])
             _rename(message.tool_calls, made["tool_calls"], shown.calls)
         if message.content or message.reasoning_content or message.reasoning or message.thinking:
-            changed = _words(message, shown)
+            changed = _words(message, shown, seen.at(place, _ROLES[type(message)]))
             if changed:
                 raws[place] = {**(made or _OBJECT.decode(raws[place])), **changed}
     return raws if called else None
 
 
-def _words(message: _Speaking, shown: _Shown) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The messages as far as they say what stays, read when it is asked for."""
+
+    messages: list[_Said]
+    words: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Message]:
+        return map(self._kept, self.messages)
+
+    def _kept(self, said: _Said) -> Message:
+        """A message, with the arguments that may hold a name."""
+        given = (call.function.arguments for call in getattr(said, "tool_calls", None) or ())
+        calls = tuple(
+            Call("", g if isinstance(g, dict) else _OBJECT.decode(g))
+            for g in given
+            if g and (isinstance(g, dict) or "\\u" in g or any(map(g.__contains__, self.words)))
+        )
+        return Message(_ROLES[type(said)], said.content or "", calls)
+
+
+_ROLES: dict[type, Role] = {
+    _User: "user",
+    _Tool: "tool",
+    _Assistant: "assistant",
+    _System: "system",
+    _Developer: "system",
+}
+
+
+def _words(message: _Speaking, shown: _Shown, here: Seen.Here) -> dict[str, str]:
     """What is said and thought, where that speaks of the tools by other names now."""
     words = {}
     for key in _SPOKEN:
         text = getattr(message, key)
         if text and any(map(text.__contains__, shown.words)):
-            now = shown.ready.say(text)
+            now = shown.ready.say(text, here)
             if now != text:
                 words[key] = now
     return words

@@ -18,6 +18,7 @@ from toolshift.core.tool import Tool
 from toolshift.data.conversation import Conversation, ToolList, ToolShown
 from toolshift.data.flow import NO_FLOW, Flow, with_flow
 from toolshift.data.prose import Prose, Renamed
+from toolshift.data.tool_mentions import NOTHING, Seen
 from toolshift.data.tools import apart
 from toolshift.interop.tools import Documented, Toolbox, from_openai
 from toolshift.shifts.live import LiveScene, live_scene, shifted
@@ -152,12 +153,12 @@ class Prepared:
         """The true tools whose results the layers may change."""
         return self.scene.open().changed_results()
 
-    def say(self, text: str) -> str:
+    def say(self, text: str, here: Seen.Here = NOTHING) -> str:
         """A text that speaks of the tools, by the names that are shown."""
         if not text or not self._may_speak(text):
             return text
         for prose in self.prose:
-            text = prose.say(text)
+            text = prose.say(text, here)
         return text
 
     @cached_property

@@ -2,7 +2,8 @@
 
 A text of a conversation mostly speaks of the world. A parameter is renamed only where it plainly is
 one: in a call that is written with the name of its tool, or marked in a sentence that names the
-tool. Values of written calls, URLs and the keys of other objects stay as they are.
+tool. Values of written calls, URLs and the keys of other objects stay as they are. The name of a
+tool is renamed where it means the tool (`tool_mentions`); where it may, nothing is said at all.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from toolshift.core.shift import NotApplicable
+from toolshift.data.tool_mentions import NOTHING, SQL, URL, Meaning, Seen, ToolNames
 from toolshift.shifts.surface import Names, by_script, is_word, mentions
 
 MAX_OPEN = 8
 """At most this many unclosed brackets are searched for their end, so that time stays linear."""
 _TEXT = r'"(?:[^"\\]|\\.)*"' + r"|(?<!\w)'(?:[^'\\]|\\.)*'"
-_URL = r"://[^\s<>\"'`]+"
+_SAYS_NAME = re.compile(r"(?i)\b(name|(?:tool|function|action)(?:_?name)?)$")
 _OPEN, _CLOSE = "([{", ")]}"
 _GIVEN = r"""["']\s*,\s*["'](?:arguments|parameters|input|args)["']\s*:\s*\{"""
 
@@ -71,11 +74,11 @@ class Prose:
             }
         )
 
-    def say(self, text: str) -> str:
-        """A text by the names as shown."""
+    def say(self, text: str, here: Seen.Here = NOTHING) -> str:
+        """A text by the names as shown; not applicable where a name may mean a tool, or not."""
         parts: list[str] = []
         sentence: list[_Piece] = []
-        for piece in self._pieces(text):
+        for piece in self._pieces(text, here):
             sentence.append(piece)
             if piece.ends:
                 parts += self._said(sentence)
@@ -95,28 +98,62 @@ class Prose:
             table = next((table for table in tables if piece.param in table), {})
             yield table.get(piece.param, piece.text)
 
-    def _pieces(self, text: str) -> Iterator[_Piece]:
+    def _pieces(self, text: str, here: Seen.Here) -> Iterator[_Piece]:
         place, left = 0, MAX_OPEN
         marks = any(f"{name}=" in text or f"`{name}`" in text for name in self._params)
         outer = self._with_params if marks else self._outer
         while match := outer.search(text, place):
             yield _Piece(text[place : match.start()])
             kind, word, place = match.lastgroup, match[0], match.end()
-            tool = word if kind == "tool" else ""
+            tool = (
+                word if kind == "tool" and self._is_meant(text, match.start(), word, here) else ""
+            )
             inside = None
             if left and (kind == "object" or (tool and text.startswith("(", place))):
-                inside = self._inside(text, match.start())
+                inside = self._inside(text, match.start(), here)
                 left -= inside is None
             if inside is not None:
                 inner, place = inside
                 yield _Piece(inner, tool)
             elif tool:
                 yield _Piece(self.tools[tool].name, tool)
+            elif kind == "value":
+                yield self._value(text, match, here)
             else:
                 yield _Piece(word, param=word if kind == "param" else "", ends=kind == "end")
         yield _Piece(text[place:])
 
-    def _inside(self, text: str, start: int) -> tuple[str, int] | None:
+    def _is_meant(self, text: str, start: int, name: str, here: Seen.Here) -> bool:
+        """Whether a name at a place means its tool; not applicable where that is not certain."""
+        moved = self.tools[name].name != name
+        meaning = self._names.meaning(text, start, name, here if moved else NOTHING)
+        if moved and meaning is Meaning.UNSURE:
+            raise NotApplicable(f"a text says {name}, which may mean the tool or something else")
+        return meaning is Meaning.TOOL
+
+    def _value(self, text: str, match: re.Match[str], here: Seen.Here) -> _Piece:
+        """What is given as `="..."`: a tool after `name`, `tool` and the like, else a value."""
+        word, name = match[0], match[0][2:-1]
+        label = _SAYS_NAME.search(text[max(0, match.start() - 30) : match.start()])
+        if name not in self.tools or not label:
+            return _Piece(word)
+        used = self._names.is_used(text, match.start() + 2, name)
+        if (label[1] in self._all_params and not used) or not self._is_meant(
+            text, match.start() + 2, name, here
+        ):
+            return _Piece(word)
+        return _Piece(word.replace(name, self.tools[name].name), name)
+
+    def _by_names(self, text: str, begin: int, end: int, here: Seen.Here) -> str:
+        """A part of a text with the tools in it that no plain word could mean."""
+        parts, place = [], begin
+        for match in self._named.finditer(text, begin, end):
+            meant = self._is_meant(text, match.start(), match[0], here)
+            parts += [text[place : match.start()], self.tools[match[0]].name if meant else match[0]]
+            place = match.end()
+        return "".join((*parts, text[place:end]))
+
+    def _inside(self, text: str, start: int, here: Seen.Here) -> tuple[str, int] | None:
         """A written call, or an object, as it is said, and its end; None where it has none."""
         parts: list[str] = []
         # For each bracket that is open, the parameters of the tool that it is a call of, if any.
@@ -126,7 +163,9 @@ class Prose:
             parts.append(text[place : match.start()])
             word, place = match[0], match.end()
             name = match["caller"] or match["named"]
-            if name:
+            if match["caller"] and not self._is_meant(text, match.start(), name, here):
+                opened.append(None)
+            elif name:
                 word = word.replace(name, self.tools[name].name, 1)
                 opened.append(self.tools[name].params)
             elif word in _OPEN:
@@ -136,16 +175,17 @@ class Prose:
             elif word in _CLOSE:
                 opened.pop()
             else:
-                word = self._word(match.lastgroup, word, opened)
+                word = self._word(match, opened, here)
             parts.append(word)
             if not opened:
                 return "".join(parts), place
         return None
 
-    def _word(self, kind: str | None, word: str, opened: list[Names | None]) -> str:
+    def _word(self, match: re.Match[str], opened: list[Names | None], here: Seen.Here) -> str:
         """A word in brackets: a key of a call, or a tool; a value of a call is neither."""
+        kind, word = match.lastgroup, match[0]
         if kind == "tool":
-            return self.tools[word].name
+            return self._by_names(match.string, match.start(), match.end(), here)
         own = opened[-1] or {}
         if kind == "key":
             return own.get(word, word)
@@ -153,13 +193,24 @@ class Prose:
             return f"{word[0]}{own[word[1:-1]]}{word[-1]}"
         if any(table is not None for table in opened):
             return word
-        return self._named.sub(lambda match: self.tools[match[0]].name, word)
+        return self._by_names(match.string, match.start(), match.end(), here)
 
     @cached_property
     def _params(self) -> list[str]:
         """The parameters that have other names."""
         tables = (tool.params for tool in self.tools.values())
         return sorted({old for table in tables for old, new in table.items() if old != new})
+
+    @cached_property
+    def _all_params(self) -> frozenset[str]:
+        """The parameters of all tools."""
+        return frozenset(param for tool in self.tools.values() for param in tool.params)
+
+    @cached_property
+    def _names(self) -> ToolNames:
+        """The tools, as texts name them."""
+        params = {name: tool.params for name, tool in self.tools.items()}
+        return ToolNames(frozenset(self.tools), params)
 
     @cached_property
     def _named(self) -> re.Pattern[str]:
@@ -170,9 +221,9 @@ class Prose:
     @cached_property
     def _signs(self) -> dict[str, str]:
         return {
-            "url": _URL,
+            "url": f"{URL}|{SQL}",
             "value": f"=(?:{_TEXT})",
-            "tool": mentions(dict.fromkeys(self.tools, ""), plain=False).pattern,
+            "tool": self._names.anywhere.pattern,
             "object": r"\{(?=\s*[\"'])",
         }
 

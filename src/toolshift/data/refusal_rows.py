@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from random import Random
+from typing import Any
 
+from toolshift.core.codecs import texts_in
+from toolshift.core.errors import UsageError
 from toolshift.core.message import REFUSE
 from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Call, Conversation, Message
 from toolshift.data.language import ENGLISH, LANGUAGES, language_of
+from toolshift.interop.parts import kinds_of
+from toolshift.interop.tools import Source, from_openai
+from toolshift.shifts.release.match import POSSIBLE, alike_tools, clashing, weights_of
 
 REFUSALS: dict[str, tuple[str, ...]] = {
     "en": (
@@ -72,3 +80,52 @@ def ending_of(conversation: Conversation, rng: Random, protocol: bool) -> Messag
     if not protocol:
         return Message("assistant", text)
     return Message("assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),))
+
+
+def check_alone(conversation: Conversation, name: str) -> None:
+    """Checks that no other tool may do the work of one, so that a refusal is right without it.
+
+    That nothing does it is said of the world, and words do not prove it: a tool that searches the
+    web or runs code does nearly all. So another tool must plainly do something else: one of the two
+    reads and the other writes, or it can be told nothing, or it was told ids and dates alone.
+    """
+    listed = [{"type": "function", "function": t.function} for t in conversation.tools]
+    try:
+        box = from_openai(listed)
+    except UsageError as fault:
+        raise NotApplicable(str(fault)) from None
+    weights = weights_of(box.sources)
+    source = box.sources[name]
+    for other, own in box.sources.items():
+        alike = alike_tools(source, own, weights) >= POSSIBLE
+        if other != name and (alike or not _does_other_work(source, own, conversation)):
+            raise NotApplicable(f"{other} may do the work of {name}")
+
+
+def _does_other_work(source: Source, other: Source, conversation: Conversation) -> bool:
+    """Whether a tool plainly does something else than another."""
+    if clashing(source, other):
+        return True
+    if source.tool.params and not any(_takes_text(p.schema) for p in other.tool.params):
+        return True
+    told = list(_told(other.tool.name, conversation))
+    return bool(told) and all(_IDENTIFIES.fullmatch(text) for text in told)
+
+
+_IDENTIFIES = re.compile(r"(?=.*\d)(?!.*://)\S+")
+"""A text that names one thing, as ids and dates do: what is asked for in words has no digit."""
+
+
+def _takes_text(schema: Mapping[str, Any]) -> bool:
+    """Whether a parameter takes a text that it does not choose from a list."""
+    if "enum" in schema or "const" in schema:
+        return False
+    kinds = kinds_of(schema)
+    return not kinds or not kinds <= {"integer", "number", "boolean", "null"}
+
+
+def _told(name: str, conversation: Conversation) -> Iterator[str]:
+    """The texts that a tool was given in a conversation."""
+    for call in (call for said in conversation.messages for call in said.calls):
+        if call.name == name:
+            yield from texts_in(call.arguments)

@@ -20,6 +20,7 @@ from toolshift.data.conversation import Call, Conversation, Message, RowFault, T
 from toolshift.data.prepared import Prepared
 from toolshift.data.replay_calls import played
 from toolshift.data.replay_release import as_asked
+from toolshift.data.tool_mentions import Seen
 
 # -- whether calls fit -------------------------------------------------------------------------
 
@@ -84,11 +85,17 @@ def replay(conversation: Conversation, ready: Prepared) -> list[Conversation]:
 
 def _spoken(conversation: Conversation, ready: Prepared) -> Conversation:
     """The conversation by other names; nothing else changes."""
-    messages = tuple(_renamed(message, ready) for message in conversation.messages)
-    return Conversation(ready.shown, messages)
+    return Conversation(ready.shown, _all_renamed(conversation, ready))
 
 
-def _renamed(message: Message, ready: Prepared) -> Message:
+def _all_renamed(conversation: Conversation, ready: Prepared) -> tuple[Message, ...]:
+    """The messages of a conversation by other names."""
+    seen = Seen(conversation.messages)
+    said = enumerate(conversation.messages)
+    return tuple(_renamed(message, ready, seen.at(place, message.role)) for place, message in said)
+
+
+def _renamed(message: Message, ready: Prepared, here: Seen.Here) -> Message:
     if message.role == "user":
         return message
     if message.role == "tool":
@@ -104,7 +111,7 @@ def _renamed(message: Message, ready: Prepared) -> Message:
         if len(arguments) < len(call.arguments):
             raise NotApplicable(f"two arguments of {call.name} would have one name")
         calls.append(Call(name, arguments, call.id))
-    text, thought = ready.say(message.text), ready.say(message.thought)
+    text, thought = ready.say(message.text, here), ready.say(message.thought, here)
     if not calls and text == message.text and thought == message.thought:
         return message
     return msgspec.structs.replace(message, text=text, calls=tuple(calls), thought=thought)
@@ -116,5 +123,4 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
     inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
     inverse.__dict__["surfaces"] = inverse.__dict__["speaking"] = back
     inverse.__dict__["prose"] = tuple(prose.inverse for prose in reversed(ready.prose))
-    messages = tuple(_renamed(message, inverse) for message in conversation.messages)
-    return Conversation(before.tools, messages)
+    return Conversation(before.tools, _all_renamed(conversation, inverse))

@@ -27,8 +27,11 @@ from toolshift.data.replay_release import (
     stated,
     why_not,
 )
+from toolshift.data.result_mentions import check_results
+from toolshift.data.tool_mentions import Seen, ToolNames
 from toolshift.data.tools import check_gone
 from toolshift.data.value_mentions import check_values
+from toolshift.interop.outcome import has_failed
 from toolshift.interop.tools import Documented
 from toolshift.shifts.live import Live
 from toolshift.shifts.release.release import Release
@@ -87,6 +90,10 @@ def _example(release: Release, name: str) -> Any:
     return next(declared, old).example()
 
 
+_FAILED = "recorded_failure"
+"""The code of an error that stands for a recorded result which says that its call failed."""
+
+
 class _Play:
     """One conversation under way; the backend of a solver that follows what the layers ask."""
 
@@ -105,6 +112,8 @@ class _Play:
         """Values that were told in place of others."""
         self._conversation = conversation
         self._all_calls = [call for message in conversation.messages for call in message.calls]
+        self._seen = Seen(conversation.messages)
+        self._places = {id(said): place for place, said in enumerate(conversation.messages)}
         self._texts: list[str] = []
         self._brought: dict[int, list[dict[str, Any]]] = {}
         self._lost: list[tuple[int, str, Any]] = []
@@ -117,6 +126,7 @@ class _Play:
             turns = turns[self._play(turns) :]
         self._check_mentions()
         check_still_shown(self._lost, self.said)
+        check_results(conversation, self.said)
         check_values(conversation, (t for _, view in self.views for t in view), ready.toolbox)
 
     # -- the backend of the solver -------------------------------------------------------------
@@ -129,6 +139,9 @@ class _Play:
         """Makes a call through the layers, and notes it."""
         shown = self.live.tools()
         result = self.live.call(name, arguments).result
+        if not result.ok and result.data["error"]["code"] == _FAILED:
+            # For the caller it is what came back, and nothing is to be tried again.
+            result = Result(True, self._now[0].data, notice=result.notice)
         if self._missing:
             raise NotApplicable(f"the shift calls {self._missing}, of which nothing was recorded")
         self._made.append(_Attempt(name, arguments, self._text(result), result, shown))
@@ -160,9 +173,17 @@ class _Play:
             return self._carry_on(name, arguments)
         for recorded in self._now:
             if (name, arguments) == (recorded.call.name, recorded.call.arguments):
-                return Result(True, recorded.data)
+                return self._came(recorded)
         self._missing = name
         return error(NOT_RECORDED, f"{name} was not called so.")
+
+    def _came(self, recorded: _Recorded) -> Result:
+        """A recorded result, as layers take it: they leave failures alone."""
+        if not has_failed(recorded.data):
+            return Result(True, recorded.data)
+        if len(self._now) > 1:
+            raise NotApplicable("one of the calls that one tool stands for has failed")
+        return error(_FAILED, "The call failed.")
 
     def _carry_on(self, name: str, arguments: dict[str, Any]) -> Result:
         """The recorded result of what a coming change makes of a call."""
@@ -174,7 +195,7 @@ class _Play:
             if why:
                 why = f"{name} otherwise than it was recorded: {why}"
             elif recorded.is_there:
-                return Result(True, recorded.data)
+                return self._came(recorded)
             else:  # what nobody recorded is not shown, but is of a shape that can be carried
                 return Result(True, _example(release, name))
         self._missing = why
@@ -206,8 +227,9 @@ class _Play:
         if not self.ready.lost.isdisjoint(call.name for call in message.calls):
             self._refuse(turns)
             return len(turns)
-        text = self.ready.say(message.text)
-        message = msgspec.structs.replace(message, thought=self.ready.say(message.thought))
+        here = self._seen.at(self._places[id(message)], message.role)
+        text = self.ready.say(message.text, here)
+        message = msgspec.structs.replace(message, thought=self.ready.say(message.thought, here))
         if self.ready.kept_names.issuperset(call.name for call in message.calls):
             self.said.append(msgspec.structs.replace(message, text=text))
             self.said += [result for result in results if result is not None]
@@ -357,19 +379,18 @@ class _Play:
         replaced = self.ready.gone
         # A prompt may name what a coming change takes away: so it stands before an agent then.
         speaking = ("assistant",) if self.ready.releases else ("system", "assistant")
-        texts = [
-            text
-            for message in self.said
-            if message.role in speaking
-            for text in (message.text, message.thought)
-        ]
+        names, seen = ToolNames(frozenset((*self.true, *replaced.names))), Seen(self.said)
+        for place, message in enumerate(self.said):
+            texts = (message.text, message.thought) if message.role in speaking else ()
+            if any(
+                names.first_meant(text, replaced.names, seen.at(place, message.role))
+                for text in texts
+            ):
+                raise NotApplicable("a text names a tool that others take the place of")
         for tool in self.live.tools():
-            if isinstance(tool, Documented):
-                continue  # in the words of its own document
-            if tool.origin and not set(tool.origin) & replaced.names.keys():
-                texts.append(tool.description)
-        for text in texts:
-            if replaced.speak(text) != text:
+            if isinstance(tool, Documented) or replaced.names.keys() & set(tool.origin):
+                continue  # in the words of its own document, or in the place of one
+            if tool.origin and replaced.speak(tool.description) != tool.description:
                 raise NotApplicable("a text names a tool that others take the place of")
         for (begin, tools), end in self._spans():
             gone = self.true.keys() - replaced.names.keys() - {tool.name for tool in tools}

@@ -19,6 +19,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Message, ToolShown
 from toolshift.data.interface_texts import is_in, language_of_tools
 from toolshift.data.language import ENGLISH, LANGUAGES
+from toolshift.data.tool_mentions import Seen, ToolNames
 from toolshift.interop.schema import each_description
 from toolshift.shifts.surface import Surface
 
@@ -135,10 +136,13 @@ def check_gone(
 ) -> None:
     """Checks that nothing learned, and no tool that is left, speaks of a tool that is gone."""
     surface = Surface(names=dict.fromkeys(gone, ""))
-    for said in messages:
+    left, told = tuple(tools), tuple(messages)
+    names = ToolNames(frozenset((*surface.names, *(tool.function["name"] for tool in left))))
+    seen = Seen(told)
+    for place, said in enumerate(told):
         texts = (said.text, said.thought) if said.role == "assistant" and said.learned else ()
-        if any(surface.speak(text) != text for text in texts):
+        if any(names.first_meant(text, surface.names, seen.at(place, said.role)) for text in texts):
             raise NotApplicable("what is said names a tool that is gone by then")
-    for tool in tools:
+    for tool in left:
         if each_description(tool.function, surface.speak) != tool.function:
             raise NotApplicable("a tool that is left speaks of one that is gone by then")
