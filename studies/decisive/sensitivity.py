@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
@@ -70,7 +71,8 @@ def main() -> None:
     found["look_alikes_less_clean"] = net_refusals(told, plan, forms)
     found["forms"] = by_form(told, plan, forms)
     found["counts"] = passed_counts(told)
-    (HERE / "sensitivity.json").write_text(json.dumps(found, separators=(",", ":")) + "\n")
+    told_whole = json.dumps(found, separators=(",", ":")) + "\n"
+    (HERE / "sensitivity.json.xz").write_bytes(lzma.compress(told_whole.encode()))
     (HERE / "sensitivity.md").write_text(page(found))
 
 
@@ -386,7 +388,7 @@ def page(found: Mapping[str, Any]) -> str:
     lines = [
         "# The decisive study, looked at again",
         "",
-        "`python studies/decisive/sensitivity.py` writes this page and `sensitivity.json` from "
+        "`python studies/decisive/sensitivity.py` writes this page and `sensitivity.json.xz` from "
         f"{found['episodes']:,} stored episodes ({found['void']} void). **None of this was "
         "planned**: it was added after the results had been seen, most of it after a review. "
         "The tests are those of [the page](README.md). Percent and points; brackets are "

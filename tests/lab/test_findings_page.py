@@ -6,6 +6,7 @@ The cells that are recomputed here are counted from the raw files, by none of th
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import runpy
 from collections.abc import Iterator
@@ -65,7 +66,9 @@ def raw() -> dict[str, list[dict[tuple[str, str], dict[str, Any]]]]:
 
 @pytest.fixture(scope="module")
 def stored() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DECISIVE / "sensitivity.json").read_bytes())
+    found: dict[str, Any] = json.loads(
+        lzma.decompress((DECISIVE / "sensitivity.json.xz").read_bytes())
+    )
     return found
 
 
@@ -166,7 +169,7 @@ def test_the_script_writes_what_is_stored(tmp_path: Path, stored: dict[str, Any]
     (tmp_path / "plan.toml").write_bytes((DECISIVE / "plan.toml").read_bytes())
     main.__globals__["HERE"] = tmp_path
     main()
-    assert json.loads((tmp_path / "sensitivity.json").read_bytes()) == stored
+    assert json.loads(lzma.decompress((tmp_path / "sensitivity.json.xz").read_bytes())) == stored
 
 
 def figures(text: str) -> set[tuple[int, int, int]]:
