@@ -28,13 +28,14 @@ from toolshift.agents.batches import CONCURRENCY, FORMS, PRICE, Batches, Refused
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind
 from toolshift.agents.pace import Pace
-from toolshift.core.calls import ToolCall, is_json, malformed_call
+from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.anthropic import without_blanks
 from toolshift.dialects.chat import CHAT
 from toolshift.dialects.form import Answer, Body, Dialect, Request, named_model
+from toolshift.dialects.gemini import unread_call
 from toolshift.lm.bases import cache_folder
 from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
@@ -468,9 +469,7 @@ class ChatAgent:
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
         elif answer.reason == "broken_call":
-            names = [name for name in map(_name_of, turn.tools) if name in text]
-            name = max(names, key=len, default="malformed_call")
-            reply = Reply(calls=(malformed_call(name, text),))
+            reply = Reply.of(unread_call(text))
         elif self.protocol == "text" and not message.get("tool_calls"):  # some servers read them
             reply = Reply.of(self._parse(text, self.layout, turn.tools))
         else:
@@ -589,10 +588,6 @@ def sendable(message: dict[str, Any]) -> dict[str, Any]:
             text = msgspec.json.encode({"not_json": text}).decode()
         calls.append({**call, "function": {**call["function"], "arguments": text}})
     return {**message, "tool_calls": calls} if calls else message
-
-
-def _name_of(tool: Mapping[str, Any]) -> str:
-    return str(tool["function"]["name"])
 
 
 def _object(text: str) -> Body:

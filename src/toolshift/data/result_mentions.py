@@ -27,7 +27,8 @@ def check_results(before: Conversation, said: Iterable[Message]) -> None:
     if not (keys or values):
         return
     params = frozenset(_params(before))
-    for message in after:
+    came = next((place for place, one in enumerate(after) if one.role == "tool"), len(after))
+    for message in (m for n, m in enumerate(after) if n > came or m.role == "system"):
         # What a prompt says of a parameter is no key of a result.
         own = keys.keys() - params if message.role == "system" else keys.keys()
         told = values if message.role == "assistant" else ()

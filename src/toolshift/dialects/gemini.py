@@ -430,6 +430,17 @@ def _read_answer(contents: list[Content], candidate: Part, usage: Any, body: Bod
     return Answer(message, usage, "content_filter" if _blocked(body) else ended)
 
 
+def unread_call(said: str) -> Message:
+    """A message of the model with the call that Google could not read, as it would have come."""
+    named = re.findall(r"([A-Za-z_][\w-]*)\(", said)
+    call: Part = {"name": named[-1] if named else "malformed_call", "args": {}}
+    part: Part = {"functionCall": call, "thoughtSignature": UNSIGNED}
+    message = _read_model([{"role": "model", "parts": [part]}], said)
+    (made,) = message["tool_calls"]
+    function = {**made["function"], "arguments": said}
+    return {**message, "tool_calls": [{**made, "function": function}]}
+
+
 # -- writing -----------------------------------------------------------------------------------
 
 
@@ -560,10 +571,9 @@ def _write_model(message: Message) -> list[Content]:
     contents = _own(message).get("contents")
     calls = _by_place(message)
     if contents is None:
-        text, own = text_of(message), list(map(_write_call, calls.values()))
+        text = text_of(message)
         parts = [{"text": text}] if text else []
-        own[:1] = [{**first, "thoughtSignature": UNSIGNED} for first in own[:1]]
-        return [{"role": "model", "parts": [*parts, *own]}]
+        return [{"role": "model", "parts": [*parts, *map(_write_call, calls.values())]}]
     before = texts_of(message)
     texts = texts_now(message, before)
     now, again = iter(texts), bool(_own(message).get(AGAIN))
