@@ -67,8 +67,8 @@ def told(one: Crossed) -> str:
     return f"{100 * at.estimate:.0f} [{100 * at.low:.0f}, {100 * at.high:.0f}]"
 
 
-def cells(seeds: Sequence[Scores]) -> None:
-    """Every cell of a plan that all tasks meet: percent, interval, seeds."""
+def cells(seeds: Sequence[Scores], others: Sequence[Scores] = ()) -> None:
+    """Every cell of a plan that all tasks meet: percent, interval, seeds, and what others have."""
     most = max(map(len, seeds[0].values()))
     for shifts, by_task in seeds[0].items():
         if len(by_task) == most:
@@ -76,7 +76,12 @@ def cells(seeds: Sequence[Scores]) -> None:
             each = ", ".join(f"{100 * sum(row) / len(row):.0f}" for row in rows)
             at = crossed_mean(rows).interval  # a share is no less than 0
             low, high = max(0, 100 * at.low), 100 * at.high
-            print(f"  {shifts}: {100 * at.estimate:.0f} [{low:.0f}, {high:.0f}] ({each})")
+            more = (
+                f"; {told(crossed_difference(rows, table(others, shifts, list(by_task))))}"
+                if others
+                else ""
+            )
+            print(f"  {shifts}: {100 * at.estimate:.0f} [{low:.0f}, {high:.0f}] ({each}){more}")
 
 
 def lost(seeds: Sequence[Scores], what: str, before: str, after: str) -> None:
@@ -210,6 +215,13 @@ def main() -> None:
     away |= {f"{name.removesuffix(':2')}_lookalike:2" for name in away}
     rest = [v for seed in refusals for k, by in seed.items() if k not in away for v in by.values()]
     print(f"  refused of other solvable scenes: {100 * sum(rest) / len(rest):.0f} percent")
+    for arm in ("paft", "diverse"):
+        control = [scores(run) for run in runs("plan", arm)]
+        print(f"{arm}, percent passed (seeds); paft-read passes so many points more, unpaired")
+        cells(control, seeds)
+        wrong = [scores(run, refused=True) for run in runs("plan", arm)]
+        fails = ", ".join(f"{sum(one['transient_error:2'].values()):.0f}" for one in wrong)
+        print(f"  refused where calls fail at first: {fails} of {len(first)}")
     mended = [scores(run) for run in runs("mend", "mended")]
     shared = [task for task in mended[0][hardest] if task in seeds[0][hardest]]
     pair = (table(mended, hardest, shared), table(seeds, hardest, shared))
