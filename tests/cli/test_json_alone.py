@@ -69,3 +69,19 @@ def test_stdout_holds_json_alone(tmp_path: Path, words: str) -> None:
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)
     assert "a program prints" in ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "2>&- >&-"])
+def test_a_closed_stream_changes_no_exit_code(tmp_path: Path, closed: str) -> None:
+    ended = subprocess.run(
+        f"{sys.executable} -m toolshift list shifts --json {closed}",
+        shell=True,
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not ended.stderr
+    assert ">&-" in closed.replace("2>&-", "") or json.loads(ended.stdout)

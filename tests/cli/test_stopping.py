@@ -107,3 +107,22 @@ def test_no_command_ends_well_by_the_exit_of_an_agent(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2
     assert "os._exit(0)" in ended.stderr
+
+
+FORKS = """
+import os, signal, sys, time
+from toolshift.cli.stopping import stop_on_sigterm
+
+stop_on_sigterm()
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+    os.kill(child, signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM
+"""
+
+
+def test_what_an_agent_forks_ends_by_sigterm_at_once() -> None:
+    subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=60)

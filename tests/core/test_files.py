@@ -40,3 +40,11 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     assert os.read(reader, 9) == b"told"
     os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_a_link_to_a_pipe_without_a_name_is_written_to() -> None:
+    reader, writer = os.pipe()
+    write(Path(f"/dev/fd/{writer}"), b"told")
+    assert os.read(reader, 9) == b"told"
+    os.close(reader)
+    os.close(writer)

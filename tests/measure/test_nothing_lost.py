@@ -102,6 +102,11 @@ def test_trials_without_a_verdict_are_counted(tmp_path: Path) -> None:
     assert "episodes of what passed have no verdict now" in found.sentence
 
 
+def test_fewer_trials_than_the_baseline_lack_nothing(tmp_path: Path) -> None:
+    before, after = played(tmp_path / "a", 5), played(tmp_path / "b", 1)
+    assert judge_losses(before, after).verdict == "pass"
+
+
 def test_a_run_against_itself_is_noted(tmp_path: Path) -> None:
     run = played(tmp_path / "a", 1)
     assert "is compared with itself" in judge_losses(run, run).notes[0]

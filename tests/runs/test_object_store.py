@@ -259,3 +259,18 @@ def test_a_bucket_that_is_not_there_is_said_and_not_made(
     with pytest.raises(UsageError, match="The specified bucket does not exist"):
         kept.check()
     assert not made
+
+
+def test_a_file_that_has_lost_lines_is_sent_anew(tmp_path: Path) -> None:
+    here, far = tmp_path / "here", store.Store(f"file://{tmp_path}/far")
+    here.mkdir()
+    rows = [f'{{"episode": {number}}}\n' for number in range(9)]
+    (here / "episodes.jsonl").write_text("".join(rows))
+    far.stream(here, now=True)
+    again = [*rows[:3], *rows[4:], *(f'{{"episode": {number}, "more": 1}}\n' for number in (3, 9))]
+    (here / "episodes.jsonl").write_text("".join(again))  # larger than what was sent
+    far.stream(here, now=True)
+    there = tmp_path / "there"
+    there.mkdir()
+    store.Store(f"file://{tmp_path}/far").bring(there)
+    assert (there / "episodes.jsonl").read_text() == "".join(again)

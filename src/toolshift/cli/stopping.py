@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -26,18 +27,35 @@ def stop_on_sigterm() -> None:
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return
-    process = os.getpid()
 
     def stop(sign: int, frame: FrameType | None) -> None:
-        if os.getpid() != process:  # a fork that an agent has made ends as it always would
-            signal.signal(sign, signal.SIG_DFL)
-            signal.raise_signal(sign)
         if callable(signal.getsignal(signal.SIGINT)):
             signal.raise_signal(signal.SIGINT)
         else:  # a shell starts what is in its background without Ctrl-C
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
+    _leave_forks_alone()
+
+
+def _leave_forks_alone() -> None:
+    """Has SIGTERM end what an agent forks as it always would, even at once."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    masks: list[set[int]] = []
+
+    def before() -> None:
+        masks.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})))
+
+    def after() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.pop())
+
+    def after_in_child() -> None:
+        with suppress(ValueError):  # of a thread beside the main one
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        after()
+
+    os.register_at_fork(before=before, after_in_parent=after, after_in_child=after_in_child)
 
 
 def forbid_silent_end() -> None:

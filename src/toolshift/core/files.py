@@ -159,17 +159,21 @@ def check_writable(path: Path, option: str) -> None:
         new.unlink()
 
 
+OF_THE_SYSTEM = (("/", "dev"), ("/", "proc"))
+
+
 @contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
     """A new version of a file, which takes the place of the old one when it is complete.
 
     A link stays, and what it leads to is replaced. Pipes and devices are written to.
     """
-    path = path.resolve() if path.is_symlink() else path
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        with naming(path), path.open("wb") as file:
+    special = path.exists() and not (path.is_file() or path.is_dir())
+    if special or path.parts[:2] in OF_THE_SYSTEM:
+        with naming(path), path.open("ab") as file:
             yield file
         return
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     new = path.with_name(f".{path.name}.new")
     try:
         with naming(path), new.open("wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -43,24 +44,34 @@ def stdout_is_ours() -> Iterator[None]:
     thread alone may enter it.
     """
     before = ours = sys.stdout
-    try:
-        number = before.fileno()
-    except (AttributeError, OSError, ValueError):  # a stream of a test or of a notebook
-        number = -1
-    before.flush()
+    others = sys.stderr or io.StringIO()
+    if before is None:  # it is closed: there is nothing to keep
+        yield
+        return
     with ExitStack() as stack:
-        if number == STDOUT:
+        if _number(before) == STDOUT:
+            before.flush()
             kept = os.dup(STDOUT)
             ours = stack.enter_context(
                 open(kept, "w", encoding=before.encoding, errors=before.errors)
             )
-            os.dup2(sys.stderr.fileno(), STDOUT)
+            nowhere = stack.enter_context(open(os.devnull, "w"))
+            number = _number(others)
+            os.dup2(nowhere.fileno() if number < 0 else number, STDOUT)
             stack.callback(os.dup2, kept, STDOUT)
-        sys.stdout, _Stdout.ours = sys.stderr, ours
+        sys.stdout, _Stdout.ours = others, ours
         try:
             yield
         finally:
             sys.stdout, _Stdout.ours = before, None
+
+
+def _number(stream: TextIO) -> int:
+    """The number of a stream for programs that are started; -1 for one in memory."""
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return -1
 
 
 def console(record: bool = False) -> Console:

@@ -46,13 +46,19 @@ def _gone(before: Conversation, after: list[Message]) -> tuple[dict[str, Any], s
     kept = "\n".join(
         (*now, *(message.text for message in after if message.role == "user"), *_given(after))
     )
+    still = [pair for text in now for pair in _pairs(data_of(text))]  # most of it, found at once
+    known, told = {key for key, _ in still}, {_said(value) for _, value in still}
     keys, values = dict[str, Any](), set[str]()
     for text in (text for text in came if text not in now):
         for key, value in _pairs(data_of(text)):
-            if key and not _stands(key, kept):
-                keys.setdefault(key, value)
-            if len(told := _said(value)) >= MIN_VALUE and not _stands(told, kept):
-                values.add(told)
+            if key and key not in known:
+                known.add(key)
+                if not _stands(key, kept):
+                    keys[key] = value
+            if len(said := _said(value)) >= MIN_VALUE and said not in told:
+                told.add(said)
+                if not _stands(said, kept):
+                    values.add(said)
     return keys, values
 
 

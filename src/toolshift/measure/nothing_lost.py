@@ -11,7 +11,7 @@ decide; so the chance that an agent that has not changed fails is 5% at most.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from math import comb
 from typing import TypeGuard
@@ -153,7 +153,7 @@ def judge_losses(
             f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
-    found = _changed(baseline, groups)
+    found = _changed(baseline, groups, {cell.id for cell in candidate.plan.cells})
     changed = _with_words(candidate, sorted(found.changed, key=lambda scene: not scene.lost))
     found = replace(found, changed=changed)
     verdict, sentence = _verdict(found, _of_baseline(groups, max_void), max_void)
@@ -178,7 +178,7 @@ def nothing_to_lose(
     groups = _groups(scenes)
     if not (why := _of_baseline(groups, max_void)):
         return None
-    always = _changed(baseline, groups).always
+    always = _changed(baseline, groups, set()).always
     notes = ["The baseline alone decides this: no scene was asked."]
     return NothingLost("error", why, name, candidate, always, always, [], notes)
 
@@ -230,7 +230,7 @@ class _Found(msgspec.Struct, frozen=True):
 
     Attributes:
         always: how many there are; `unscored` of these have no verdict.
-        trials: of these scenes; `missing` of these are void or missing.
+        trials: of these scenes, in the candidate's plan; `missing` of these are void or missing.
         changed: the scenes that fail.
     """
 
@@ -241,8 +241,10 @@ class _Found(msgspec.Struct, frozen=True):
     changed: list[ChangedScene]
 
 
-def _changed(baseline: RunFolder, groups: Sequence[Sequence[PairedScene]]) -> _Found:
-    """The scenes that always passed, and what became of them."""
+def _changed(
+    baseline: RunFolder, groups: Sequence[Sequence[PairedScene]], planned: Collection[str]
+) -> _Found:
+    """The scenes that always passed, and what became of them; `planned` are the candidate's."""
     tables = [_table(group) for group in groups]
     scored = [table for table in tables if table[0] and table[2]]
     threshold = tarone_threshold(_least(*table) for table in scored)
@@ -254,8 +256,9 @@ def _changed(baseline: RunFolder, groups: Sequence[Sequence[PairedScene]]) -> _F
             continue
         always += 1
         unscored += not after
-        trials += len(group)
-        missing += len(group) - after
+        asked = sum(one.cell.id in planned for one in group)  # it may have fewer trials
+        trials += asked
+        missing += asked - after
         if failed:
             fact = before == after == 1
             chance = Fraction(0) if fact else fisher_p_value(*table)

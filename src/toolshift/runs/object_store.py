@@ -24,6 +24,7 @@ SECONDS = 10.0
 """The least number of seconds between two parts."""
 GROWING = ("episodes.jsonl", "timings.jsonl", AHEAD)
 """The files that are sent in parts; prefetched episodes go last, after the episodes."""
+END_BYTES = 512
 PARTS = "parts"
 PROBE = ".probe"
 TRIES = 3
@@ -54,7 +55,7 @@ class Store:
         self._root = str(root).rstrip("/")
         self._sent: dict[str, int] = {}
         self._parts: dict[str, int] = {}
-        self._heads: dict[str, bytes] = {}
+        self._ends: dict[str, tuple[bytes, bytes]] = {}
         self._whole: dict[str, tuple[int, int]] = {}
         self._last = 0.0
 
@@ -135,7 +136,8 @@ class Store:
     def _know(self, path: Path) -> None:
         """Marks a file as already in the store, so that it is not uploaded again."""
         if path.name in GROWING:
-            self._sent[path.name], self._heads[path.name] = _size(path), _head(path)
+            self._sent[path.name] = _size(path)
+            self._ends[path.name] = _ends(path, _size(path))
         else:
             self._whole[path.name] = _mark(path)
 
@@ -158,8 +160,8 @@ class Store:
     def _send_part(self, name: str, path: Path) -> None:
         """Sends the whole lines that are new."""
         sent = self._sent.get(name, 0)
-        if (sent and _head(path) != self._heads[name]) or _size(path) < sent:
-            for part in self._of(name):  # it was handed over, or begun again
+        if (sent and _ends(path, sent) != self._ends[name]) or _size(path) < sent:
+            for part in self._of(name):  # it was handed over, begun again, or has lost lines
                 self._files.rm_file(part)
             self._sent[name] = sent = 0
         if not path.exists():
@@ -172,7 +174,7 @@ class Store:
             number = self._parts.get(name, 0) + 1
             self._put(new, PARTS, name, f"{number:09}")
             self._parts[name], self._sent[name] = number, sent + len(new)
-            self._heads[name] = _head(path)
+            self._ends[name] = _ends(path, self._sent[name])
 
     def _put(self, content: bytes | Path, *names: str) -> None:
         path = self._at(*names)
@@ -209,12 +211,14 @@ class Store:
         raise AssertionError("unreachable")
 
 
-def _head(path: Path) -> bytes:
-    """The first line of a file, which identifies it; empty if there is none."""
+def _ends(path: Path, sent: int) -> tuple[bytes, bytes]:
+    """The first line of a file and the end of what was sent, which tell it from any other."""
     if not path.exists():
-        return b""
+        return b"", b""
     with path.open("rb") as file:
-        return file.readline()
+        head = file.readline()
+        file.seek(max(0, sent - END_BYTES))
+        return head, file.read(min(sent, END_BYTES))
 
 
 def _mark(path: Path) -> tuple[int, int]:

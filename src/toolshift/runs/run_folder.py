@@ -516,7 +516,7 @@ class RunFolder:
 def _drop_outages(path: Path) -> None:
     """Removes episodes that say nothing since an endpoint failed, so that they are played again.
 
-    What an agent can bring about itself is kept: it would be asked until it passes.
+    Other void ones, such as a question that the simulated user did not understand, are kept.
     """
     with path.open("rb") as file:
         rows = file.readlines()

@@ -26,6 +26,8 @@ NOT_ASKED = [
     ("How many guests are booked?", "At most 8.", "8"),
     ("How many guests came?", "8 at most.", "8"),
     ("How many days will it take?", "Within 30 days.", "30"),
+    ("How many orders do I have?", "Up to 8.", "8"),
+    ("How many trains can I take?", "As many as 3.", "3"),
     ("When does it arrive?", "After 12 May 2026.", "2026-05-12"),
     ("What does the room cost?", "From 80 EUR.", "80 EUR"),
     ("At least how many points do I need?", "At most 30 points.", "30"),

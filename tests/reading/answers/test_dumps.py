@@ -24,6 +24,14 @@ RECORDS = [
     ("Move me from 12B to 12A.", "Moved from 12B to 12A.", "12A"),
     ("Which is mine?", "There are BK-1001 (Mara), BK-1002 (Jon). Yours is BK-1001.", "BK-1001"),
     ("Which is first, T-1 or T-4?", "Of T-1 and T-4, T-1 is first.", "T-1"),
+    ("Book it.", "Your new booking is BK-1002 (BK-1001 was cancelled).", "BK-1002"),
+    ("Book it.", "I cancelled BK-1001; BK-1002 is the new one.", "BK-1002"),
+    ("Book it.", "Cancelled BK-1001\nBK-1002 is your new booking.", "BK-1002"),
+    ("Which is the latest?", "- TCK-29\n- TCK-30\n- **TCK-31** \u2190 latest", "TCK-31"),
+    ("Which gate?", "Gate A4, A5 is closed", "A4"),
+    ("Whose is it?", "T-1, Ann, T-2, Bob", "Ann"),
+    ("Which street?", "Main St, 12, 1010, Vienna", "Main St"),
+    ("Who drives?", "One of our drivers can do it, and Ann is assigned.", "Ann"),
 ]
 
 

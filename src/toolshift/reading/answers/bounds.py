@@ -23,9 +23,9 @@ _ASKED = {
 }
 _NAMED = {
     "most": re.compile(
-        r"\b(?:at (?:the )?most|max(?:imum)?|limit|capacity|(?:can|may) (?:I|we|one|they|people|"
-        r"guests?|users?|customers?|members?)\b(?! (?:expect|hope|reckon))|do (?:I|we) have|"
-        r"(?:am I|are we|is) allowed)\b(?!(?: \w+)? ?\d)",
+        r"\b(?:at (?:the )?most|max(?:imum)?|limit|capacity|may (?:I|we|one|they)|"
+        r"(?:am I|are we|is) allowed|(?:days|weeks|months|hours|long) do (?:I|we) have)\b"
+        r"(?!(?: \w+)? ?\d)",
         _I,
     ),
     "least": re.compile(r"\b(?:at (?:the )?least|min(?:imum)?)\b(?!(?: \w+)? ?\d)", _I),

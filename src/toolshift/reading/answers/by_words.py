@@ -390,8 +390,13 @@ def _says_yes_or_no(text: str, wanted: str, context: RequestContext) -> bool:
 
 _OR_BEFORE = re.compile(
     r"(?:\beither|\b(?:or|and/or|versus|vs)(?: (?:else|maybe|perhaps|possibly|the|a|is|it is))?|"
-    r"\w ?[/|]|\b(?:any|one|either) of:?(?:\s+[\w.-]+,(?: and| or)?)*)"
+    r"\w ?[/|])"
     r"\s*[\"']?$",
+    _I,
+)
+_ONE_OF = re.compile(
+    r"\b(?:any|one|either) of:?\s+((?:[\w.-]+(?: [\w.-]+){0,2}, )*(?:(?:[\w.-]+ )?(?:and|or) )?)"
+    r"[\"']?$",
     _I,
 )
 _OR_AFTER = re.compile(
@@ -445,34 +450,39 @@ def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
     if any(len(item.split()) > size for item in others):
         return False
     if any(re.search(r"[\d:]", item) for item in others):  # a record, or several of each form
-        forms = Counter(_kind_of_form(item) for item in items)
-        return min(forms.values()) > 1
+        forms = Counter(map(_series, items))
+        return min(forms.values()) > 1 and forms[_series(own)] > 2 and "0" not in forms
     return len(others) > 1 or wanted.islower() or not re.search(r", [^,]+$", body)
 
 
-def _kind_of_form(text: str) -> str:
-    """What texts have in common that are codes of one series, or words without figures."""
-    return re.sub(r"\d+", "0", text) if re.search(r"\d", text) else "word"
+def _series(text: str) -> str:
+    """What codes of one series have in common; words without a figure are one too."""
+    return re.sub(r"\d+", "0", text.casefold()) if re.search(r"\d", text) else "word"
 
 
-_BESIDE = r"[\"'`*)]*(?:\s*[,;/|&\n]\s*|\s+)(?:(?:and|or|-|\*)\s+)*[\"'`*(]*"
-"""What stands between two items of a list."""
+_BESIDE = r"[\"'`*]*(?:[ \t]*[,;/|&][ \t]*|[ \t]+)(?:(?:and|or)[ \t]+)?[\"'`*]*"
+"""What stands between two items of a list in a line."""
 
 
 def _beside_its_like(text: str, start: int, end: int, request: str) -> bool:
-    """Whether a code is listed beside another one of its series that is no option of the request.
+    """Whether a code ends a list of codes of its series of which nothing more is said.
 
-    "A-17, A-18" says neither of them, as "17, 18" does.
+    "A-17, A-18." says neither of them, as "17, 18" does; "A-17, A-18 is sold out" may say one.
+    Those that the request names are its options.
     """
     code = text[start:end]
     lead = re.match(r"[^\W\d_]+", code)
     if not lead or not re.search(r"\d", code) or value_of(code):
         return False
-    like = re.escape(lead[0]) + _form(code[lead.end() :])
-    after = re.match(rf"{_BESIDE}({like})(?![\w-])", text[end:])
-    before = re.search(rf"(?<![\w-])({like}){_BESIDE}$", text[max(0, start - 200) : start])
-    others = (found[1] for found in (after, before) if found)
-    return any(other != code and other.lower() not in request.lower() for other in others)
+    like = rf"(?<![\w-]){re.escape(lead[0])}{_form(code[lead.end() :])}(?![\w-])"
+    first, last = sentence(text, start, end)
+    for listed in re.finditer(
+        rf"{like}(?:{_BESIDE}{like})+(?=[\"'`*]*[.!]?\s*$)", text[first:last]
+    ):
+        if first + listed.start() <= start < first + listed.end():
+            found = {match[0] for match in re.finditer(like, listed[0])} - {code}
+            return any(other.lower() not in request.lower() for other in found)
+    return False
 
 
 _SAME_THING = re.compile(r"(?:not|never|no longer|now|also|only|still)\b")
@@ -793,8 +803,11 @@ def _is_item(flat: str, item: str) -> bool:
 
 
 def _is_choice(text: str, start: int, end: int) -> bool:
-    """Whether the words at a place are one side of an "or"."""
+    """Whether the words at a place are one side of an "or", or one of several in "one of"."""
     first, last = sentence(text, start, end)
+    one_of = _ONE_OF.search(text[first:start])
+    if one_of and ("," in one_of[1] or re.match(r"[\"']?, ", text[end:last])):
+        return True
     return bool(_OR_BEFORE.search(text[first:start]) or _OR_AFTER.match(text[end:last]))
 
 
