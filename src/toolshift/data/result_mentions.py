@@ -48,16 +48,18 @@ def _gone(before: Conversation, after: list[Message]) -> tuple[dict[str, Any], s
     )
     still = [pair for text in now for pair in _pairs(data_of(text))]  # most of it, found at once
     known, told = {key for key, _ in still}, {_said(value) for _, value in still}
+    texts = ((message.text, message.thought) for message in after if _speaks(message))
+    cited = "\n".join(text for pair in texts for text in pair)  # what is in none of them is no harm
     keys, values = dict[str, Any](), set[str]()
     for text in (text for text in came if text not in now):
         for key, value in _pairs(data_of(text)):
             if key and key not in known:
                 known.add(key)
-                if not _stands(key, kept):
+                if key in cited and not _stands(key, kept):
                     keys[key] = value
             if len(said := _said(value)) >= MIN_VALUE and said not in told:
                 told.add(said)
-                if not _stands(said, kept):
+                if _stands(said, cited) and not _stands(said, kept):
                     values.add(said)
     return keys, values
 
