@@ -458,6 +458,19 @@ def test_a_reply_that_ended_in_words_of_its_server_is_read_and_told(
     assert (reply.text, reply.failure) == ("It", "")
 
 
+@pytest.mark.filterwarnings("error")
+def test_another_model_in_the_middle_of_a_run_is_told(server: ScriptedServer) -> None:
+    said = {"choices": [{"message": {"content": "It"}, "finish_reason": "stop"}]}
+    names = ("m-2026-01", "m-2026-01", "m-2026-06", "m-2026-06")
+    server.script = [body(json.dumps({**said, "model": name}).encode()) for name in names]
+    agent = agent_of(server)
+    for _ in names[:2]:
+        agent.reply(Turn(TURN.messages, [TOOL]))
+    with pytest.warns(UserWarning, match="answered as m-2026-01 until now, and now as m-2026-06"):
+        agent.reply(Turn(TURN.messages, [TOOL]))
+    agent.reply(Turn(TURN.messages, [TOOL]))
+
+
 def test_the_models_own_mistake_is_its_reply(server: ScriptedServer) -> None:
     why = "function_call_filter: MALFORMED_FUNCTION_CALL"
     with pytest.warns(UserWarning, match="not known here"):

@@ -34,7 +34,7 @@ from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.anthropic import without_blanks
 from toolshift.dialects.chat import CHAT
-from toolshift.dialects.form import Answer, Body, Dialect, Request, named_model
+from toolshift.dialects.form import Answer, Body, Dialect, Request, named_model, version_of
 from toolshift.dialects.gemini import unread_call
 from toolshift.lm.bases import cache_folder
 from toolshift.lm.parse_reply import has_marked_call, parse_reply
@@ -126,6 +126,8 @@ class ChatAgent:
     Raises:
         UsageError: for arguments that cannot work, and where a key is missing.
     """
+
+    _answers_as = ""
 
     def __init__(
         self,
@@ -296,6 +298,7 @@ class ChatAgent:
                     usage = msgspec.structs.replace(usage, requests=1)
                 reply = self._read(turn, answer, usage)
                 self._heard = True
+                self._warn_of_another_model(_object(text))
                 if answer.reason != "content_filter":
                     exchange.keep(text.encode("utf-8", "surrogatepass"), named_model(_object(text)))
                 return reply
@@ -496,6 +499,17 @@ class ChatAgent:
                 "to leave them out. Use protocol='text', or a template that shows tools.",
                 stacklevel=4,
             )
+
+    def _warn_of_another_model(self, answer: Body) -> None:
+        # A gateway, or a name without a date, may lead to another model in the middle of a run.
+        name = version_of(answer)
+        if name and self._answers_as and name != self._answers_as:
+            warnings.warn(
+                f"{self.model} answered as {self._strike(self._answers_as)[:100]} until now, and "
+                f"now as {self._strike(name)[:100]}: the run is of more than one model.",
+                stacklevel=4,
+            )
+        self._answers_as = name or self._answers_as
 
     def _with_written_calls(self, turn: Turn, reply: Reply) -> Reply:
         """The reply with the calls that its server has handed on as text, if it has no others."""

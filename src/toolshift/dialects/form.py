@@ -265,13 +265,25 @@ def _by_lines(text: str, before: Sequence[str], gap: int) -> list[str]:
     return found if place == len(lines) + gap - 1 else []
 
 
+VERSIONS = ("model", "modelVersion", "model_version")
+"""The fields in which vendors name a model with its date or version."""
+
+
 def named_model(answer: Mapping[str, Any]) -> str:
     """How the model that gave an answer names itself, with its version and fingerprint.
 
     Vendors have one field for the name with its date, and some a fingerprint of what serves it.
     """
-    fields = ("model", "modelVersion", "model_version", "system_fingerprint")
-    return " ".join(name for field in fields if isinstance(name := answer.get(field), str) and name)
+    return " ".join(_texts(answer, (*VERSIONS, "system_fingerprint")))
+
+
+def version_of(answer: Mapping[str, Any]) -> str:
+    """How the model that gave an answer names itself, with its version alone."""
+    return " ".join(_texts(answer, VERSIONS))
+
+
+def _texts(answer: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
+    return [name for field in fields if isinstance(name := answer.get(field), str) and name]
 
 
 def added(first: object, second: object) -> Any:
