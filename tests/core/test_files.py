@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -48,3 +49,11 @@ def test_a_link_to_a_pipe_without_a_name_is_written_to() -> None:
     assert os.read(reader, 9) == b"told"
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no /dev/shm")
+def test_a_file_in_shared_memory_is_replaced() -> None:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        for content in (b"first and longer", b"second"):
+            write(Path(folder, "told.json"), content)
+        assert Path(folder, "told.json").read_bytes() == b"second"

@@ -159,7 +159,8 @@ def check_writable(path: Path, option: str) -> None:
         new.unlink()
 
 
-OF_THE_SYSTEM = (("/", "dev"), ("/", "proc"))
+OF_THE_SYSTEM = (Path("/dev"), Path("/dev/fd"))
+"""Where streams of this process have names; below `/dev/shm` lie files like any other."""
 
 
 @contextmanager
@@ -169,7 +170,7 @@ def draft(path: Path) -> Iterator[BinaryIO]:
     A link stays, and what it leads to is replaced. Pipes and devices are written to.
     """
     special = path.exists() and not (path.is_file() or path.is_dir())
-    if special or path.parts[:2] in OF_THE_SYSTEM:
+    if special or path.parent in OF_THE_SYSTEM or path.parts[:2] == ("/", "proc"):
         with naming(path), path.open("ab") as file:
             yield file
         return
