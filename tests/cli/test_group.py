@@ -61,7 +61,7 @@ def test_the_help_imports_no_command() -> None:
         " and not m.startswith('toolshift.core')], 'numpy' in sys.modules, file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stderr.strip() == "['toolshift.cli.group'] False"
+    assert ran.stderr.strip() == "['toolshift.cli.group', 'toolshift.cli.stopping'] False"
     assert all(name in ran.stdout for name in NAMES)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -16,6 +16,7 @@ SILENT_END = (
     "decided. Finished episodes are kept: let it return, or run it in a process of its own "
     "(--agent-timeout)"
 )
+_END = os._exit
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -35,10 +36,10 @@ def stop_on_sigterm() -> None:
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
-    _leave_forks_alone()
+    _leave_forks_alone(stop)
 
 
-def _leave_forks_alone() -> None:
+def _leave_forks_alone(ours: Callable[[int, FrameType | None], None]) -> None:
     """Has SIGTERM end what an agent forks as it always would, even at once."""
     if not hasattr(os, "register_at_fork"):
         return
@@ -51,8 +52,9 @@ def _leave_forks_alone() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, masks.pop())
 
     def after_in_child() -> None:
-        with suppress(ValueError):  # of a thread beside the main one
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGTERM) is ours:
+            with suppress(ValueError):  # of a thread beside the main one
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
         after()
 
     os.register_at_fork(before=before, after_in_parent=after, after_in_child=after_in_child)
@@ -63,13 +65,13 @@ def forbid_silent_end() -> None:
 
     It runs nothing at the end, so a gate that it cuts off would look like one that passed.
     """
-    process, end = os.getpid(), os._exit
+    process = os.getpid()
 
     def told(status: int) -> NoReturn:
         if status == 0 and os.getpid() == process:  # what it has forked ends as it likes
             os.write(2, f"Error: {SILENT_END}\n".encode())
-            end(2)
-        end(status)
+            _END(2)
+        _END(status)
 
     os._exit = told
 
