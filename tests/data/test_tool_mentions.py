@@ -40,6 +40,9 @@ TOOL = {
         "A tool called q_1, `q_1` and q_1(query='x')"
     ),
     "read_file/search; functions.read_file": "q_4/q_1; functions.q_4",
+    "Nutze \u00absearch\u00bb zuerst.": "Nutze \u00abq_1\u00bb zuerst.",
+    "Nutze \u201esearch\u201c zuerst.": "Nutze \u201eq_1\u201c zuerst.",
+    "\u300csearch\u300d": "\u300cq_1\u300d",
 }
 OTHER = (
     "I search again, get the list and search for the list.",

@@ -11,6 +11,14 @@ _HIDDEN = re.compile(
 """Characters that move the cursor, change the direction or are invisible; joiners stay."""
 
 
+QUOTES = (
+    "`'\"\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\u301d-\u301f\ufe41-\ufe44\uff02\uff07"
+    "\uff62\uff63"
+)
+"""What quotes a name, in any language: Unicode's `Quotation_Mark` and the backtick, for a class
+of characters in a pattern."""
+
+
 def is_count(text: str) -> bool:
     """Whether a text is a plain number of at most nine digits."""
     return text.isascii() and text.isdigit() and len(text) < 10

@@ -15,6 +15,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from toolshift.core.text import QUOTES
 from toolshift.core.tool import JSON
 from toolshift.data.conversation import Message, Role
 from toolshift.shifts.surface import is_word, mentions
@@ -39,7 +40,8 @@ SQL = (
 )
 _JOINED = ("/", "\\", ".", "@")
 _SPARED = re.compile(rf"{URL}|{SQL}")
-_MARK = r"[\"'`*“”]{0,3}"
+_MARK = rf"[*{QUOTES}]{{0,3}}"
+_QUOTE = re.compile(f"[{QUOTES}]")
 _NOUN = r"(?:tool|function|action)"
 _VERB = r"(?:us(?:e|es|ing)|call(?:s|ing)?|invok(?:e|es|ing))"
 _GOES_ON = (
@@ -126,7 +128,7 @@ _LEADS = re.compile(
 )
 """The words that end a form above: behind any other, a plain word is one of its sentence."""
 _FOLLOWS = re.compile(
-    rf"[`'\"(]|{_MARK}(?:\s+(?i:tool|function|api|action)\b|(?:'|’)s\b|"
+    rf"[({QUOTES}]|{_MARK}(?:\s+(?i:tool|function|api|action)\b|(?:'|’)s\b|"
     rf"\s*(?:{_ARROW}|[,/|&;<]|\b(?:and|or)\b))"
 )
 
@@ -436,7 +438,7 @@ class ToolNames:
 
 def _is_marked(before: str, after: str) -> bool:
     """Whether a name stands in quotes or backticks, or before a bracket."""
-    quoted = before[-1:] in tuple("`'\"") and after[:1] in tuple("`'\"")
+    quoted = _QUOTE.fullmatch(before[-1:]) and _QUOTE.fullmatch(after[:1])
     return bool(quoted or after.startswith("("))
 
 

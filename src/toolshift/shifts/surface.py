@@ -16,6 +16,7 @@ from typing import Any
 from toolshift.core import seed as seeds
 from toolshift.core.codecs import each_text
 from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.text import QUOTES
 from toolshift.core.tool import JSON, Hint, Param, Result, Tool, error
 from toolshift.interop.schema import each_description, words_of
 
@@ -342,7 +343,7 @@ def mentions(names: Names, plain: bool) -> re.Pattern[str]:
     """Finds names as whole words; plain words, unless `plain`, in quotes or before a bracket."""
     known = sorted(names, key=len, reverse=True)
     words = [n for n in known if not plain and is_word(n)]
-    either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []
+    either = [rf"(?<=[{QUOTES}])(?:{'|'.join(words)})(?=[{QUOTES}])"] if words else []
     either += [rf"(?<![{signs}-])(?:{some})(?=\()" for signs, some in by_script(words)]
     for signs, some in by_script(name for name in known if name not in words):
         either.append(rf"(?<![{signs}-])(?:{some})(?![{signs}-])")

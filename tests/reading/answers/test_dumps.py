@@ -41,7 +41,7 @@ def test_a_list_of_all_that_may_be_right_is_wrong(answer: str, wanted: str) -> N
     assert not matches(answer, wanted, RequestContext("Refund it and say what it is now.", ""))
 
 
-@pytest.mark.parametrize("answer", [CODES, f"The reference is {CODES}."])
+@pytest.mark.parametrize("answer", [CODES, f"The reference is {CODES}.", "RF-1067 \u2013 RF-1087"])
 def test_codes_of_one_series_beside_each_other_are_guesses(answer: str) -> None:
     for wanted in ("RF-1067", r"RF-\d{4}"):
         assert not matches(answer, wanted, RequestContext("Refund it.", ""))

@@ -460,7 +460,7 @@ def _series(text: str) -> str:
     return re.sub(r"\d+", "0", text.casefold()) if re.search(r"\d", text) else "word"
 
 
-_BESIDE = r"[\"'`*]*(?:[ \t]*[,;/|&][ \t]*|[ \t]+)(?:(?:and|or)[ \t]+)?[\"'`*]*"
+_BESIDE = r"[\"'`*]*(?:[ \t]*[,;/|&][ \t]*|[ \t]+(?:[-\u2013][ \t]+)?)(?:(?:and|or)[ \t]+)?[\"'`*]*"
 """What stands between two items of a list in a line."""
 
 
