@@ -406,7 +406,10 @@ class ChatAgent:
         if status in _ADVICE:
             return UsageError(f"{what}, {where}. {_ADVICE[status]}")
         refused = 400 <= status < 500 and status not in _RETRIED
-        if refused and (advice := self._advice(text, body)):
+        overflow = refused and _is_overflow(text)
+        # Once any was answered, a conversation is too long, though the error names max_tokens.
+        of_one = overflow and self._answered
+        if refused and not of_one and (advice := self._advice(text, body)):
             return UsageError(f"{what}, {where}. {advice}")
         asked = _asked_wait(headers, text)
         if status in _RETRIED and asked > LONGEST_ASKED:
@@ -414,7 +417,7 @@ class ChatAgent:
             return BudgetSpent(f"{what}, {where}. It asks to wait for {when}: go on then.")
         retried = status in _RETRIED or status >= 500
         setback = _Setback(what, asked if retried else None)
-        setback.overflow = refused and _is_overflow(text)
+        setback.overflow = overflow
         return setback
 
     def _advice(self, text: str, body: bytes) -> str:
