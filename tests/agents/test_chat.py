@@ -793,10 +793,11 @@ def test_each_request_begins_as_the_one_before(dialect: str) -> None:
         ({"type": "exceed_context_size_error", "message": "see n_ctx"}, True),
         ({"message": "the request exceeds the available context size"}, True),
         ({"message": "Your input exceeds the context window of this model."}, True),
+        ({"message": "input length and `max_tokens` exceed context limit: 198000 + 4096"}, True),
         ({"message": "messages with role 'tool' must follow a call"}, False),
         ({"message": "an image is too long on one side"}, False),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_conversation_that_is_too_long_is_the_agent_s_own_failure(
     server: ScriptedServer, error: dict[str, str], overflow: bool
