@@ -148,7 +148,30 @@ def against_eye(all_pairs: list[Pair]) -> dict[str, Any]:
                     if p.group == group
                 ]
                 out[f"{what}{standing}: {group}"] = scored(rows)
+    what, untold = "parameters renamed", [without_texts(p) for p in all_pairs]
+    for standing in (STANDINGS[0], STANDINGS[-1]):
+        rows = [
+            (p.name, said(p, what, standing), read(truth.get(p.name, {}), what)) for p in untold
+        ]
+        out[f"{what}{standing}, without their texts: all"] = scored(rows)
     return out
+
+
+def without_texts(pair: Pair) -> Pair:
+    """The same releases with parameters that say nothing but their names, as many tools have."""
+    old, new = ([_untold(tool) for tool in tools] for tools in (pair.old, pair.new))
+    return msgspec.structs.replace(pair, old=old, new=new, changes=changes_between(old, new))
+
+
+def _untold(tool: dict[str, Any]) -> dict[str, Any]:
+    schema = tool.get("inputSchema", {})
+    bare = {
+        name: {key: value for key, value in one.items() if key != "description"}
+        if isinstance(one, dict)
+        else one
+        for name, one in schema.get("properties", {}).items()
+    }
+    return {**tool, "inputSchema": {**schema, "properties": bare}} if bare else tool
 
 
 def against_tries(all_pairs: list[Pair]) -> dict[str, Any]:
