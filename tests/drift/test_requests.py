@@ -210,3 +210,20 @@ def test_verify_and_change_say_that_calls_of_an_agent_are_the_same(
         assert (code, "No change" in out) == (0, False)
         assert "its requests go to another server" in out
         assert "<failure" not in (tmp_path / "a.xml").read_text()
+
+
+def test_an_operation_of_another_name_is_found_by_its_request(tmp_path: Path) -> None:
+    later = document()
+    _of_operation(operationId="basket_submission", description="Hands a basket in.")(later)
+    _param(0, name="store")(later)
+    _path("/v2/shops/{store}/orders")(later)
+    old, new = (tmp_path / name for name in ("old.json", "new.json"))
+    old.write_text(json.dumps(document()))
+    new.write_text(json.dumps(later))
+    before, after = read_side(str(old)), read_side(str(new))
+    drift = verify(lock_side(before), after.tools, requests=after.requests)
+    kinds = {(one.kind, one.old, one.new, one.where) for one in drift.changes if one.sure}
+    assert ("tool_renamed", "order", "basket_submission", "") in kinds
+    assert ("parameter_renamed", "order", "basket_submission", "shop") in kinds
+    alone = verify(lock_side(before), after.tools)  # a list of tools says nothing of requests
+    assert "tool_renamed" not in {one.kind for one in alone.changes if one.sure}

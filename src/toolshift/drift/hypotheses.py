@@ -3,7 +3,8 @@
 That a tool is gone, new or changed is a fact. That one became another is a reading of the two
 lists, and has a standing:
 
-certain     both names are the same words, or a mapping says so
+certain     both names are the same words, their requests are (`release.operations`), or a mapping
+            says so
 likely      right in at least nine of ten on the lists of real releases (`studies/real_drift`)
 question    some pair comes nearest, and more cannot be said
 
@@ -53,6 +54,7 @@ from toolshift.shifts.release.match import (
 )
 from toolshift.shifts.release.merge import reads
 from toolshift.shifts.release.moved import opened_sides
+from toolshift.shifts.release.operations import with_same_operations
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
 
 Standing = Literal["certain", "likely", "question"]
@@ -259,7 +261,8 @@ def _hangs_on(one: Question, asked: Iterable[Question]) -> bool:
 
 def settled_likely(before: Side, after: Side, given: Answers | None = None) -> Settled:
     """What certainly or likely became what; what is only a question is not taken."""
-    found = judged(before.toolbox(), after.toolbox(), given or Answers())
+    known = with_same_operations(given or Answers(), before.requests, after.requests)
+    found = judged(before.toolbox(), after.toolbox(), known)
     return Settled(found.answers, found.questions, found.likely)
 
 

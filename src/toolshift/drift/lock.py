@@ -39,6 +39,7 @@ from toolshift.interop.request import Request
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.inputs import Kind, Side
 from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.operations import with_same_operations
 
 FORMAT, WITH_REQUESTS = 1, 2
 """The formats of a lock; the second has how tools are requested."""
@@ -326,7 +327,8 @@ def verify(
     now = {str(tool.get("name")): tool for tool in tools}
     if len(now) == len(tools) and same(was, now):
         return Drift(tuple(_of_requests(lock, requests or {}, ())), {}, len(recorded))
-    changes = changes_between(lock.documents, tools, answers)
+    known = with_same_operations(answers or Answers(), lock.requests, requests)
+    changes = changes_between(lock.documents, tools, known)
     examples = counter_examples(lock.documents, tools, recorded)
     proven = _proven(changes, examples, was, now)
     sent = _of_requests(lock, requests or {}, changes)
