@@ -204,3 +204,22 @@ def test_merges_are_readings_with_evidence() -> None:
     assert {(h.kind, h.new, h.standing) for h in found} == {("tool_merged", "tabs", "likely")}
     assert "the choice new of action is what the name said" in found[1].evidence
     assert all("(likely: the choice" in c.sentence for c in changes_between(olds, [new]))
+
+
+def _taken(*olds: dict[str, Any], news: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    return judged(from_mcp([*olds]), from_mcp(news), Answers()).answers.params
+
+
+def test_what_a_parameter_became_in_one_tool_it_became_in_another() -> None:
+    bare = {"type": "string"}
+    get = tool("get_orders", "Gets the orders of a customer.", customer_id=bare)
+    bill = tool("bill", "Makes a bill for a customer.", customer_id=bare, total=bare)
+    now = [
+        tool("get_orders", "Gets the orders of a customer.", account_id=bare),
+        tool("bill", "Makes a bill for a customer.", account_id=bare, sum_of_it=bare),
+    ]
+    assert _taken(bill, news=now[1:]) == {}  # two that are required have gone, and two have come
+    assert _taken(get, bill, news=now) == {
+        "get_orders": {"customer_id": "account_id"},
+        "bill": {"customer_id": "account_id"},
+    }

@@ -18,10 +18,11 @@ Where the names say other acts it is a question, however alike the rest is: `app
 share their noun, their text and their parameters. What is known of acts is in `acts`; a word of
 which nothing is known may be any.
 
-A parameter is likely from `CLOSE_PARAMS` on, or where one required parameter of a type is all that
-is gone and one all that has come; where the names say different units it is a question. So is
-a boolean that has another text, for it may say the reverse; and where two have one text, only their
-names tell which is which. Names that are opposites (`from_account`, `to_account`) are always asked.
+A parameter is likely from `CLOSE_PARAMS` on, where one required parameter of a type is all that is
+gone and one all that has come, or where one of another tool became the same; where the names say
+different units it is a question. So is a boolean that has another text, for it may say the reverse;
+and where two have one text, only their names tell which is which. Names that are opposites
+(`from_account`, `to_account`) are always asked.
 
 What is certain or likely is taken. Of tools and parameters a question is not: until it is answered
 a tool is gone on one side and new on the other, and so is a parameter.
@@ -125,10 +126,9 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
         settled = settle_tools(before, after, decided, accept=True)
     answers = settled.answers
     sides = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
+    likely += _likely_params(settled.guessed, answers, *sides)
     for one in settled.guessed:
-        if one.path[0] == "params" and _param_is_likely(one, answers, *sides):
-            likely.append(one)
-        elif one.path[0] != "renamed" and not _hangs_on(one, asked):
+        if one.path[0] != "renamed" and one not in likely and not _hangs_on(one, asked):
             asked.append(one)
             answers = _without_param(answers, one) if one.path[0] == "params" else answers
     for one in _contrary(answers, given):
@@ -301,13 +301,32 @@ def _is_likely(
     return likeness - max(rivals, default=0.0) >= CLEAR
 
 
-def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
-    """Whether a guess of what a parameter became is likely."""
+def _likely_params(
+    guessed: Iterable[Question], answers: Answers, before: Toolbox, after: Toolbox
+) -> list[Question]:
+    """The guesses of what parameters became that are likely.
+
+    What became the same in another tool, where nothing is asked of it, is likely here as well.
+    """
+    asked = [one for one in guessed if one.path[0] == "params"]
+    possible = [one for one in asked if _nothing_speaks_against(one, answers, before, after)]
+    likely = [one for one in possible if _param_is_likely(one, answers, before, after)]
+    open_ = {one.path[1:] for one in asked if one not in likely}
+    taken = {
+        (path, new)
+        for tool, table in answers.params.items()
+        for path, new in table.items()
+        if (tool, path) not in open_
+    }
+    return [one for one in possible if one in likely or (one.path[2], one.guess) in taken]
+
+
+def _params_of(
+    one: Question, answers: Answers, before: Toolbox, after: Toolbox
+) -> tuple[Mapping[str, Param], Mapping[str, Param]]:
+    """The parameters of the tool that a question is about, and of the one that it is now."""
     _, tool, path = one.path
-    if one.turned or not one.told_apart or _names_contradict(path, one.guess):
-        return False
-    was = before.sources[tool]
-    olds = {param.name: param for param in was.tool.params}
+    olds = {param.name: param for param in before.sources[tool].tool.params}
     news = next(
         known
         for old, new in pairs_of(answers, before, after)
@@ -315,17 +334,33 @@ def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: To
         # A deprecated tool has not changed: it is its successor in which a parameter is gone.
         if path not in (known := {param.name: param for param in after.sources[new].tool.params})
     )
-    mine, theirs = olds.get(path), news.get(one.guess)
-    if _units(path, mine).keys() != _units(one.guess, theirs).keys():
-        return False  # in another unit of the same kind is asked apart, as `param_units`
-    if mine is None or theirs is None:
-        return one.likeness >= CLOSE_PARAMS
+    return olds, news
+
+
+def _nothing_speaks_against(
+    one: Question, answers: Answers, before: Toolbox, after: Toolbox
+) -> bool:
+    """Whether a parameter may have become another one by more than how alike they are."""
+    path = one.path[2]
+    if one.turned or not one.told_apart or _names_contradict(path, one.guess):
+        return False
+    olds, news = _params_of(one, answers, before, after)
+    # in another unit of the same kind is asked apart, as `param_units`
+    return _units(path, olds.get(path)).keys() == _units(one.guess, news.get(one.guess)).keys()
+
+
+def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: Toolbox) -> bool:
+    """Whether a guess of what a parameter became, against which nothing speaks, is likely."""
     if one.likeness >= CLOSE_PARAMS:
         return True
+    olds, news = _params_of(one, answers, before, after)
+    mine, theirs = olds.get(one.path[2]), news.get(one.guess)
+    if mine is None or theirs is None:
+        return False
     gone = [name for name, param in olds.items() if param.required and name not in news]
     came = [name for name, param in news.items() if param.required and name not in olds]
     alike = bool(kinds_of(mine.schema) & kinds_of(theirs.schema))
-    return alike and gone == [path] and came == [one.guess]
+    return alike and gone == [mine.name] and came == [theirs.name]
 
 
 def _units(name: str, param: Param | None) -> Mapping[str, str]:

@@ -37,8 +37,7 @@ SURE = 0.65
 CLEAR = 0.1
 POSSIBLE = 0.35
 CLOSE_PARAMS = 0.62
-"""A parameter is likely from here on: on the lists of real releases (`studies/real_drift`) 17 of 17
-are right, and of those that are asked 4 of 9."""
+"""A parameter is likely from here on; how often that is right stands in `studies/real_drift`."""
 BEGINNING = 4
 """Letters by which two words begin alike."""
 LONGEST_NAME = 200
