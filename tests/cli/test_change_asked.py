@@ -332,3 +332,18 @@ def test_a_deprecated_tool_and_its_successor_both_work(toolshift: Run, shop: Pat
         found = change(toolshift, shop, new, "successor")
     assert ends(found)["one"] == "passed", found["left_out"]
     assert ends(found, "successor")["one"] == "passed"
+
+
+# -- a choice that was none ------------------------------------------------------------------------
+
+
+def test_a_value_that_is_no_choice_now_is_told_its_entry(toolshift: Run, shop: Path) -> None:
+    kinds = {"enum": ["Broken", "Late"]}
+    result = record(refund=TEXT)
+    new = [listed(), GET, tool("refund_order", "Refund an order.", result, "order", "reason")]
+    new[-1]["inputSchema"]["properties"]["reason"] = {"type": "string", **kinds}
+    found = change(toolshift, shop, new)
+    assert 'under [values.refund_order.reason] broken = "Broken"' in str(found["left_out"])
+    mapping = shop / "change.mapping.toml"
+    mapping.write_text('[values.refund_order.reason]\nbroken = "Broken"\n')
+    assert ends(change(toolshift, shop, new))["refund"] == "passed"

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift.drift.release import Settling, read_release
-from toolshift.shifts.release.conversions import conversions, converted, reversed_way
+from toolshift.shifts.release.conversions import (
+    Named,
+    conversions,
+    converted,
+    reversed_way,
+    unit_gained,
+)
 from toolshift.shifts.release.inputs import side_of
 from toolshift.shifts.release.mapping import Answers, WrongMapping
 
@@ -114,3 +120,25 @@ def test_a_conversion_back_gives_the_value_again(how: str, number: int) -> None:
     if any(word in how for word in ("unix", "date", "list")):
         return
     assert converted(converted(number, how), reversed_way(how)) == pytest.approx(number)
+
+
+def _named(name: str, kind: str = "number", text: str = "") -> Named:
+    return name, {"type": kind, "description": text}, frozenset((kind,))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "how"),
+    [
+        (_named("amount"), _named("amount_cents", "integer"), "units -> cents"),
+        (_named("amount"), _named("amount_eur"), "cents -> units"),
+        (_named("rate"), _named("rate_percent"), "fraction -> percent"),
+        (_named("amount", text="In cents."), _named("amount_cents"), ""),
+        (_named("timeout"), _named("timeout_ms"), ""),  # it may have been in any other unit
+        (_named("amount"), _named("amount", text="In cents."), ""),  # the text may only say more
+        (_named("amount", "string"), _named("amount_cents", "string"), ""),
+    ],
+)
+def test_a_unit_that_only_the_new_name_says_is_asked_where_it_can_be_but_one(
+    was: Named, now: Named, how: str
+) -> None:
+    assert unit_gained(was, now) == how

@@ -55,6 +55,10 @@ _LONG = 2
 """Letters that a unit needs to be read in a sentence: `s` and `m` are words of many."""
 
 
+Named = tuple[str, Mapping[str, Any], frozenset[str]]
+"""A value: its name, its schema and its types."""
+
+
 def units_in(name: str, description: str) -> dict[str, str]:
     """By its kind, each unit that a name (`weight_kg`) or a description (`in grams`) says."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower()
@@ -72,10 +76,24 @@ def units_in(name: str, description: str) -> dict[str, str]:
     return {kind: min(units) for kind, units in found.items() if len(units) == 1}
 
 
+def unit_gained(was: Named, now: Named) -> str:
+    """The conversion to a unit that only the new one of two names says, where it can be but one.
+
+    `amount` that became `amount_cents` is in euros, or was in cents already.
+    """
+    if was[0] == now[0] or not (was[2] & _NUMBERS and now[2] & _NUMBERS):
+        return ""
+    mine = units_in(was[0], str(was[1].get("description") or ""))
+    found = units_in(now[0], "")
+    for kind, unit in found.items():
+        others = [name for name, *_ in _UNITS[kind] if name != unit]
+        if kind not in mine and len(others) == 1:
+            return f"{others[0]}{ARROW}{unit}"
+    return ""
+
+
 _NUMBERS = frozenset(("integer", "number"))
 _TEXTLIKE = frozenset(("string", *_NUMBERS))
-Named = tuple[str, Mapping[str, Any], frozenset[str]]
-"""A value: its name, its schema and its types."""
 
 
 def conversion_between(was: Named, now: Named) -> str:

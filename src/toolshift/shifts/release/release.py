@@ -32,6 +32,7 @@ from toolshift.core.tool import Field, Param, Result, Tool, error, first_fault
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
+from toolshift.interop.parts import listed_in
 from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
@@ -657,7 +658,25 @@ def _failure(release: Release, scene: Scene, step: Step) -> str:
     except (msgspec.DecodeError, LookupError, TypeError):  # an error that is a plain text
         told = step.text
     said = " ".join(str(told).split())[:200]
-    return f'its call of {step.name} is answered "{said}"'
+    return f'its call of {step.name} is answered "{said}"{_other_choice(release, step)}'
+
+
+def _other_choice(release: Release, step: Step) -> str:
+    """Where a mapping says by which choice a value goes now that a call of a task passes; "" where
+    each is a choice."""
+    target = release.after.sources.get(step.name)
+    said = step.arguments if isinstance(step.arguments, dict) else {}
+    for param in target.tool.params if target is not None else ():
+        choices, value = listed_in(param.schema), said.get(param.name)
+        if not choices or not isinstance(value, str) or value in choices:
+            continue
+        near = next((one for one in choices if str(one).casefold() == value.casefold()), None)
+        for route in release.routes.get(step.name, ()):
+            back = {new: old for old, new in release.answers.params.get(route.old, {}).items()}
+            place = f"[values.{route.old}.{back.get(param.name, param.name)}]"
+            now = "..." if near is None else f'"{near}"'
+            return f". Say by which choice it goes, under {place} {as_key(value)} = {now}"
+    return ""
 
 
 def _is_lost(release: Release, scene: Scene) -> bool:

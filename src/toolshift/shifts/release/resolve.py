@@ -13,7 +13,7 @@ from toolshift.core.names import unknown
 from toolshift.core.tool import Param, Tool
 from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
-from toolshift.shifts.release.conversions import conversion_between, conversions
+from toolshift.shifts.release.conversions import conversion_between, conversions, unit_gained
 from toolshift.shifts.release.fields import Known, Records, Tables, check_results, settle_results
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import (
@@ -460,7 +460,8 @@ def _settle_units(
     table |= given
     for param in source.tool.params:
         now = news.get(params.get(param.name, param.name))
-        how = conversion_between(_value(param), _value(now)) if now is not None else ""
+        both = (_value(param), _value(now)) if now is not None else None
+        how = (conversion_between(*both) or unit_gained(*both)) if both else ""
         if param.name in given and given[param.name] not in ("", UNDECIDED, *conversions()):
             spot = ("param_units", old, param.name)
             raise WrongEntry(spot, unknown("conversion", given[param.name], [*conversions()]))
