@@ -223,3 +223,23 @@ def test_what_a_parameter_became_in_one_tool_it_became_in_another() -> None:
         "get_orders": {"customer_id": "account_id"},
         "bill": {"customer_id": "account_id"},
     }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "asked"),
+    [
+        ("addComment", "comments_create", True),
+        ("deleteTicket", "tickets.archive", True),
+        ("ticket_peek", "tickets_show", False),  # of which the one verb is none that is known
+        ("createTicket", "tickets_retrieve", False),
+        ("open_door", "doors_close", False),
+        ("add_label", "remove_label", False),
+        ("add_comment", "add_label", False),
+    ],
+)
+def test_a_tool_of_the_same_things_with_another_verb_is_asked(
+    old: str, new: str, asked: bool
+) -> None:
+    was, now = tool(old, "", a={"type": "string"}), tool(new, "", b={"type": "integer"})
+    found = hypotheses_between([was], [now])
+    assert [(one.old, one.new, one.standing) for one in found] == [(old, new, "question")] * asked

@@ -105,6 +105,21 @@ def same_act(was: Source, now: Source) -> bool:
     return same_said and said[0] in (first, second)
 
 
+def same_thing(was: Source, now: Source) -> bool:
+    """Whether the names of two tools have the same things, and only the verbs are others.
+
+    `add_comment` and `create_comment` may be one tool; that one of them reads and the other writes,
+    or that their verbs are opposites, says that they are not.
+    """
+    mine, theirs = (
+        {word for word in _content(source.tool.name) if not _is_known(word)}
+        for source in (was, now)
+    )
+    effects = {said_effect(was)[0], said_effect(now)[0]}
+    opposite = effects == {"read", "write"} or contradict(was.tool.name, now.tool.name)
+    return bool(mine) and mine == theirs and not opposite
+
+
 def _content(name: str) -> tuple[str, ...]:
     """The words of a name that say an act or a thing, each in its plain form."""
     return tuple(plain_form(word) for word in tokens(name) if word not in _LINKS)

@@ -37,7 +37,7 @@ import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
-from toolshift.drift.acts import effect_of, same_act
+from toolshift.drift.acts import effect_of, plain_form, same_act, same_thing
 from toolshift.drift.effects import contradict
 from toolshift.drift.tokens import tokens
 from toolshift.interop.parts import kinds_of
@@ -192,7 +192,7 @@ def _nearest(
     for old in answers.removed:
         was = before.sources[old]
         scored = [
-            (alike_tools(was, now, weights), name)
+            (max(alike_tools(was, now, weights), _floor(was, now) if name in free else 0.0), name)
             for name, now in after.sources.items()
             if old not in known and (name in free or _grew(name, before, after))
             if _may_stand(was, now)
@@ -205,6 +205,11 @@ def _nearest(
         taken.add(new)
         question = Question(("renamed", old), new, round(likeness, 3), choices)
         yield Hypothesis(kind, old, new, "question", _alike(was, after.sources[new])), question
+
+
+def _floor(was: Source, now: Source) -> float:
+    """The least likeness of a tool and a new one: where both are of one thing, it is asked."""
+    return POSSIBLE if same_thing(was, now) else 0.0
 
 
 def _grew(name: str, before: Toolbox, after: Toolbox) -> bool:
@@ -387,7 +392,8 @@ def _same_text(was: Source, now: Source) -> bool:
 def _alike(was: Source, now: Source) -> str:
     """What two tools have in common, in words."""
     mine, theirs = ({p.name for p in source.tool.params} for source in (was, now))
-    shared = [word for word in tokens(was.tool.name) if word in tokens(now.tool.name)]
+    known = {plain_form(word) for word in tokens(now.tool.name)}
+    shared = [word for word in map(plain_form, tokens(was.tool.name)) if word in known]
     told = []
     if shared:
         told.append(f"both names have {', '.join(dict.fromkeys(shared))}")
