@@ -31,6 +31,7 @@ from toolshift.agents.pace import Pace
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
+from toolshift.core.values import as_json
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.anthropic import without_blanks
 from toolshift.dialects.chat import CHAT
@@ -602,7 +603,7 @@ def sendable(message: dict[str, Any]) -> dict[str, Any]:
     for call in message.get("tool_calls") or ():
         text = call["function"]["arguments"] or "{}"
         if not is_json(text):
-            text = msgspec.json.encode({"not_json": text}).decode()
+            text = as_json({"not_json": text})
         calls.append({**call, "function": {**call["function"], "arguments": text}})
     return {**message, "tool_calls": calls} if calls else message
 

@@ -35,7 +35,8 @@ from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
-from toolshift.core.tool import JSON, Tool
+from toolshift.core.tool import Tool
+from toolshift.core.values import as_json
 from toolshift.drift.lock import read_lock
 from toolshift.interop.client_files import server_of
 from toolshift.interop.mcp_client import Target
@@ -343,20 +344,16 @@ def _print_trial(trial: Trial | None) -> None:
             "--try 'TOOL {...}'; it is really made, twice."
         )
         return
-    say(f"\nA real call:  {trial.tool} {_text(trial.arguments)}")
+    say(f"\nA real call:  {trial.tool} {as_json(trial.arguments)}")
     say(_quoted(trial.before))
     if trial.after is None:
         say("No tool that is shown stands for it alone.")
         return
-    say(f"is shown as:  {trial.shown_as} {_text(trial.shown_arguments)}")
+    say(f"is shown as:  {trial.shown_as} {as_json(trial.shown_arguments)}")
     same = _quoted(trial.after) == _quoted(trial.before)
     say("  (the same result)" if same else _quoted(trial.after))
     by = ", ".join(trial.by)
     say(f"Changed by: {by}" if by else "No shift changed this call or its result.")
-
-
-def _text(data: Any) -> str:
-    return JSON.encode(data).decode()
 
 
 def _quoted(answer: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from toolshift.core.values import is_number
+
 Part = dict[str, Any]
 
 _SETTINGS = frozenset(
@@ -60,8 +62,7 @@ def _in_field(name: str, value: Any) -> str:
         kinds = [edit.get("type") if isinstance(edit, dict) else edit for edit in edits]
         odd = [kind for kind in kinds if not str(kind).startswith(_CLEARS_THOUGHTS)]
         return f"the edit {_named(odd[0])} of its context" if odd else ""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if number else f"the field {_named(name)}"
+    return "" if is_number(value) else f"the field {_named(name)}"
 
 
 def _in_tool(tool: Any) -> str:

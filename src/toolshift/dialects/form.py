@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from toolshift.core.message import Usage, text_of
+from toolshift.core.values import is_number
 
 Message = dict[str, Any]
 Body = dict[str, Any]
@@ -302,5 +303,4 @@ def number(record: Any, *path: str) -> int:
         record = record.get(key) if isinstance(record, Mapping) else None
     if isinstance(record, str) and record.isascii() and record.isdecimal():
         record = float(record)
-    counted = isinstance(record, int | float) and not isinstance(record, bool)
-    return int(record) if counted and 0 <= record < 1e15 else 0
+    return int(record) if is_number(record) and 0 <= record < 1e15 else 0

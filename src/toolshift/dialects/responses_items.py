@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from toolshift.core.values import as_json
 from toolshift.dialects.form import WIRE, Message, texts_now
 
 NAME = "responses"
@@ -117,7 +118,7 @@ def read_spoken(items: Sequence[Item]) -> Message:
 def _read_call(item: Item) -> dict[str, Any]:
     name = joined(item.get("namespace"), item.get("name"))
     if item["type"] == "custom_tool_call":
-        arguments: Any = _json({"input": item.get("input")})
+        arguments: Any = as_json({"input": item.get("input")})
     else:
         arguments = item.get("arguments")
     function = {"name": name, "arguments": arguments}
@@ -168,10 +169,6 @@ def _as_part(part: Any) -> dict[str, Any]:
     if kind == "image_url":
         return {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
     return part if isinstance(part, dict) else {"type": "input_text", "text": str(part)}
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -350,7 +347,7 @@ def _same_json(one: Any, other: Any) -> bool:
 
 
 def _as_text(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else _json(arguments or {})
+    return arguments if isinstance(arguments, str) else as_json(arguments or {})
 
 
 def _free_text(arguments: Any) -> str:

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice, takewhile
-from typing import TypeGuard
 
 from toolshift.core.ask import Ask
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool, validator
+from toolshift.core.values import is_number
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
     answers_right,
@@ -567,7 +567,7 @@ def _is_told(value: object, shown: str) -> bool:
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return all(_is_told(part, shown) for part in inner)
-    if _is_number(value):
+    if is_number(value):
         return is_shown_number(value, shown)
     return is_shown(str(value), shown)
 
@@ -987,7 +987,7 @@ class _Watch:
 
     def _replaced(self, made: object, right: object) -> bool:
         """Whether one value had been told before another one, which was told in its place."""
-        if not all(isinstance(value, str) or _is_number(value) for value in (made, right)):
+        if not all(isinstance(value, str) or is_number(value) for value in (made, right)):
             return False
         old = str(made).lower()
         within = str(right).lower() in old  # "Kelmaar" was not told by "Kelmaar 2"
@@ -1002,12 +1002,10 @@ class _Watch:
         """Whether a number was passed that was never stated, although the right one was."""
         right = list(self._right_values(tool))
         shown = {
-            name
-            for name, value in right
-            if _is_number(value) and is_shown_number(value, self.heard)
+            name for name, value in right if is_number(value) and is_shown_number(value, self.heard)
         }
         return any(
-            _is_number(value)
+            is_number(value)
             and (name, value) not in right
             and not is_shown_number(value, self.heard)
             for name, value in arguments.items()
@@ -1191,10 +1189,6 @@ def _takes_text(schema: object, path: Sequence[str]) -> bool:
         return False
     kinds = schema.get("type", "string")
     return "string" in ([kinds] if isinstance(kinds, str) else kinds)
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _writes_by_name(effects: Iterable[Sequence[object]]) -> Counter[str]:

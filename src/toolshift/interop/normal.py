@@ -13,13 +13,14 @@ stand there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jsonschema_rs
 
 from toolshift.core.canonical import same
+from toolshift.core.names import letters
+from toolshift.core.values import is_number
 from toolshift.interop.schema import (
     DEEPEST,
     LISTS,
@@ -264,12 +265,8 @@ def _is_echo(key: str, value: Any, name: str) -> bool:
     """
     if key != "title" or not isinstance(value, str) or not name:
         return False
-    title, known = _letters(value), _letters(name)
+    title, known = letters(value), letters(name)
     return title == known or (title.startswith(known) and " " not in value.strip())
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).lower()
 
 
 # -- one way of each -------------------------------------------------------------------------------
@@ -484,4 +481,4 @@ def _shared(one: Any, other: Any) -> list[str]:
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+    return all(map(is_number, values))

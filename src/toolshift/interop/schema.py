@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 
 from toolshift.core.text import is_count
+from toolshift.core.values import is_number
 
 JSONSchema = dict[str, Any]
 MAX_NODES = 4000
@@ -597,7 +598,7 @@ def _beside_null(schema: object) -> Mapping[str, Any]:
 def _least(schema: Mapping[str, Any]) -> float | int:
     for key, more in (("minimum", 0), ("exclusiveMinimum", 1)):
         bound = schema.get(key)
-        if isinstance(bound, int | float) and not isinstance(bound, bool):
+        if is_number(bound):
             return bound + more or 1
     return 1
 

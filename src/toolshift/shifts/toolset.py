@@ -18,7 +18,6 @@ from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import (
-    JSON,
     Effect,
     Field,
     Hint,
@@ -29,6 +28,7 @@ from toolshift.core.tool import (
     error,
     input_schema,
 )
+from toolshift.core.values import as_json
 from toolshift.shifts.action import free_names, reach, reworded, reworded_params
 from toolshift.shifts.careless import oracle_unchanged
 from toolshift.shifts.rewiring import bare
@@ -274,7 +274,7 @@ def _entry(tool: Tool) -> dict[str, Any]:
     """What a search tells of a tool; its schema as text, which every format of results can hold."""
     schema = {k: v for k, v in input_schema(tool).items() if k != "additionalProperties"}
     told = {"name": tool.name, "description": tool.description}
-    return {**told, "parameters": JSON.encode(schema).decode()}
+    return {**told, "parameters": as_json(schema)}
 
 
 @shift(

@@ -22,6 +22,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Param, Result, Tool
 from toolshift.core.value_shape import Shape, moved, tidy
+from toolshift.core.values import is_number
 from toolshift.shifts.arguments import Reshaped
 from toolshift.shifts.careless import IgnoresUnits, naive_fails, oracle_unchanged
 from toolshift.shifts.dependency import used
@@ -53,8 +54,7 @@ class Conversion:
         """The value as it is shown."""
         if isinstance(value, str):
             return moved(value, self.minutes)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return tidy(value * self.scale) if number and self.scale != 1 else value
+        return tidy(value * self.scale) if is_number(value) and self.scale != 1 else value
 
 
 @dataclass(frozen=True, eq=False)

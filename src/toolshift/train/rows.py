@@ -25,6 +25,7 @@ from toolshift.core.files import check_writable, draft, opened
 from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.data.augment import converted
 from toolshift.data.conversation import RowFault, portable
 from toolshift.data.formats import FORMATS
@@ -199,9 +200,7 @@ def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     pq = parquet()
     import pyarrow  # noqa: PLC0415 - heavy, and an extra
 
-    flat = [
-        {k: JSON.encode(v).decode() if k == "tools" else v for k, v in row.items()} for row in rows
-    ]
+    flat = [{k: as_json(v) if k == "tools" else v for k, v in row.items()} for row in rows]
     with draft(path) as file:
         pq.write_table(pyarrow.Table.from_pylist(flat), file)
 

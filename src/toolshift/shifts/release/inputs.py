@@ -31,6 +31,7 @@ from toolshift.core.importing import load
 from toolshift.core.installation import extra
 from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import Operation, paths_read, read_openapi
 from toolshift.interop.references import check_references, with_definitions
@@ -247,7 +248,7 @@ def _from_file(path: Path) -> Side:
 def _is_a_page(document: Mapping[str, Any]) -> bool:
     """Whether what stands beside the tools says that there are more of them."""
     beside = {key: value for key, value in document.items() if key != "tools"}
-    return offers_more(JSON.encode(beside).decode())
+    return offers_more(as_json(beside))
 
 
 _DECLARED = ("functionDeclarations", "function_declarations")

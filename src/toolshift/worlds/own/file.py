@@ -25,6 +25,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import read_given
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
+from toolshift.core.values import is_number
 from toolshift.reading.answers.by_words import is_pattern
 from toolshift.reading.answers.example import is_of_kind, says_right
 from toolshift.reading.answers.kinds import KINDS
@@ -465,7 +466,7 @@ class _Reader:
         value = table.get(key, default)
         if value is None:
             raise self.wrong(place, f"the field {key!r} is missing")
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             value = str(value)
         if not isinstance(value, str):
             raise self.wrong((*place, key), f"{key} is a text, not {type(value).__name__}")
