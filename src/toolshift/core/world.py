@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
@@ -14,6 +12,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.solver import Solve
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
 POOLS = ("train", "dev", "test")
@@ -290,8 +289,7 @@ def read_requests(module: str, solutions: Mapping[str, Solve]) -> dict[str, Requ
     Its table `frames` and each request's table hold one list a pool; every body stands in every
     frame of its pool, where the frame says "%s".
     """
-    with Path(module).with_name("wording.toml").open("rb") as file:
-        wording = tomllib.load(file)
+    wording = table_beside(module, "wording.toml")
     frames = wording["frames"]
     return {
         name: Request(

@@ -7,16 +7,16 @@ wording.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import Any
 
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import (
     Effect,
     Field,
@@ -33,18 +33,13 @@ from toolshift.shifts.action import free_names, reach, reworded, reworded_params
 from toolshift.shifts.careless import oracle_unchanged
 from toolshift.shifts.rewiring import bare
 from toolshift.shifts.surface import Surface
+from toolshift.shifts.wording import form_of
 
-with Path(__file__).with_name("toolset.toml").open("rb") as _file:
-    TABLES: dict[str, Any] = tomllib.load(_file)
+TABLES: dict[str, Any] = table_beside(__file__, "toolset.toml")
+said = partial(form_of, TABLES)
 
 CHOICE, NEST, QUERY = " operation", " arguments", " query"
 """What the facts end in that these tools take."""
-
-
-def said(table: str, scene: Scene, rng: Random) -> Any:
-    """A wording of the scene's pool; draws only where there is a choice."""
-    forms = TABLES[table][scene.task.pool]
-    return forms[0] if len(forms) == 1 else rng.choice(forms)
 
 
 def whole(tool: Tool) -> bool:
