@@ -19,7 +19,7 @@ from typing import Any
 from toolshift.adapt.notes import Fact, quoted
 from toolshift.adapt.words import in_common, words_of
 from toolshift.core.message import PROTOCOL_NAMES
-from toolshift.core.values import as_json
+from toolshift.core.values import as_json, as_mapping
 from toolshift.drift.calls import Checker, RecordedCall
 from toolshift.interop.schema import choices_of, flattened
 
@@ -69,7 +69,7 @@ def _wrong(call: RecordedCall, tool: Mapping[str, Any], today: Checker) -> Itera
         return
     schema = flattened(tool.get("inputSchema") or {})
     params = schema.get("properties")
-    params = params if isinstance(params, Mapping) else {}
+    params = as_mapping(params)
     yield from _missing(call, tool)
     for name, value in call.arguments.items():
         if name not in params:

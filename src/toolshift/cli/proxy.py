@@ -31,7 +31,7 @@ from toolshift.connect.mcp.web import IDLE, application
 from toolshift.connect.serve.server import bind
 from toolshift.connect.serve.timeouts import Impatient
 from toolshift.connect.trace import Trace
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
@@ -186,17 +186,10 @@ def proxy(options: ProxyOptions) -> None:
         else:
             _over_http(target, shifting, options)
     except BaseExceptionGroup as several:
-        fault = _first(several)
+        fault = cause_of(several)
         if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
             raise fault from None
         raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from several
-
-
-def _first(fault: BaseException) -> BaseException:
-    """The cause inside a group, such that the command line can say it."""
-    while isinstance(fault, BaseExceptionGroup):
-        fault = fault.exceptions[0]
-    return fault
 
 
 # -- what is asked -----------------------------------------------------------------------------
@@ -316,7 +309,7 @@ def _dry_run(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
     try:
         trial = asyncio.run(try_call(target, how, call, look))
     except BaseExceptionGroup as several:
-        fault = _first(several)
+        fault = cause_of(several)
         if isinstance(fault, UsageError):
             raise fault from None
         raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from None

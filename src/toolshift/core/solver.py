@@ -19,7 +19,7 @@ from toolshift.core.fact import Fact, Goal
 from toolshift.core.operations import encode_call, split_operations
 from toolshift.core.render import facts, records
 from toolshift.core.tool import JSON, Hint, Result, Tool
-from toolshift.core.values import as_json, as_text
+from toolshift.core.values import as_json, as_list, as_text
 
 MAX_ATTEMPTS = 8
 
@@ -234,7 +234,7 @@ class Solver:
             return successor, self._carry_over(tool, successor, arguments)
         if hint.kind == "page":
             page = records(text, result)
-            pages.extend(page if isinstance(page, list) else ())
+            pages.extend(as_list(page))
             for value in hint.arguments.values():
                 if isinstance(value, str):  # a number is counted on from the page before
                     self._evident(value, text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from collections.abc import Collection, Mapping
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -20,3 +21,18 @@ def as_json(value: object) -> str:
 def as_text(value: object) -> str:
     """A text as it is, anything else as JSON: as a user would say it."""
     return value if isinstance(value, str) else as_json(value)
+
+
+def as_list(value: object) -> list[Any]:
+    """A list as it is; an empty one in place of anything else, as foreign documents may have."""
+    return value if isinstance(value, list) else []
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """An object as it is; an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def held_in(value: object) -> Collection[Any]:
+    """The values that an object or a list holds; anything else holds none."""
+    return value.values() if isinstance(value, dict) else as_list(value)

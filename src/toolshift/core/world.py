@@ -11,7 +11,7 @@ from typing import Any, Literal
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.fact import Fact, Goal
-from toolshift.core.solver import Solve
+from toolshift.core.solver import Known, Solve, Solver
 from toolshift.core.tables import table_beside
 from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
@@ -281,6 +281,15 @@ def plain(fact: str) -> Field:
 
 
 quantity = partial(Field, type="number")
+
+
+def query_fact(fact: str) -> Solve:
+    """The solution that queries one fact."""
+
+    def solve(solver: Solver, env: Known) -> str:
+        return str(env[fact])
+
+    return solve
 
 
 def read_requests(module: str, solutions: Mapping[str, Solve]) -> dict[str, Request]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from toolshift.core.values import as_json
+from toolshift.core.values import as_json, as_mapping
 from toolshift.data.validators import validator_of
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -538,7 +538,7 @@ def _read_tools(listed: Any) -> tuple[ToolShown, ...]:
 def _properties(function: Mapping[str, Any]) -> Mapping[str, Any]:
     parameters = function.get("parameters")
     known = parameters.get("properties") if isinstance(parameters, Mapping) else None
-    return known if isinstance(known, Mapping) else {}
+    return as_mapping(known)
 
 
 def _decoded(tool: Any) -> Any:

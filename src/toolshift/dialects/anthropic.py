@@ -14,7 +14,7 @@ import msgspec
 
 from toolshift.core.calls import is_json
 from toolshift.core.message import Usage, text_of
-from toolshift.core.values import as_json
+from toolshift.core.values import as_json, as_list
 from toolshift.dialects.anthropic_scope import unshifted
 from toolshift.dialects.chat import told_apart
 from toolshift.dialects.form import (
@@ -242,7 +242,7 @@ def _result_text(content: Any) -> str:
 
 def _loads(content: Any) -> list[str]:
     """The tools that a result loads: a client's own search has found them."""
-    blocks = content if isinstance(content, list) else ()
+    blocks = as_list(content)
     return [str(block.get("tool_name")) for block in blocks if _is_reference(block)]
 
 

@@ -14,7 +14,7 @@ import msgspec
 from toolshift.core.calls import is_json
 from toolshift.core.message import Usage
 from toolshift.core.tool import JSON
-from toolshift.core.values import as_text
+from toolshift.core.values import as_list, as_text
 from toolshift.dialects.chat_scope import functions_of, unshifted
 from toolshift.dialects.form import (
     WIRE,
@@ -504,7 +504,7 @@ def _error_in(event: str, chunk: Body) -> Any:
     if event == "error" or chunk.get("object") == "error":
         return chunk
     choices = chunk.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
+    for choice in as_list(choices):
         if isinstance(choice, dict) and (
             choice.get("error") or choice.get("finish_reason") == "error"
         ):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolshift.core.values import is_number
+from toolshift.core.values import as_list, is_number
 
 _SETTINGS = frozenset(
     (
@@ -128,7 +128,7 @@ def _in_message(message: Part) -> str:
         return f"the field {named(odd)} of a message"
     if not isinstance(content, str | list | None):
         return f"a content that is {named(content)}"
-    parts = content if isinstance(content, list) else []
+    parts = as_list(content)
     found = [_in_part(part, ("text",) if role == "tool" else _PARTS) for part in parts]
     found += map(_in_call, message.get("tool_calls") or ())
     return next(filter(None, found), "")

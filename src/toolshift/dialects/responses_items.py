@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolshift.core.values import as_json
+from toolshift.core.values import as_json, as_list
 from toolshift.dialects.form import WIRE, Message, texts_now
 
 NAME = "responses"
@@ -60,7 +60,7 @@ def prefix_of(namespace: object) -> str:
 def places_of(listed: object) -> dict[str, Place]:
     """The tools of a request, by their one name."""
     found: dict[str, Place] = {}
-    for tool in listed if isinstance(listed, list) else ():
+    for tool in as_list(listed):
         if not isinstance(tool, dict):
             continue
         if tool.get("type") == "namespace":
@@ -254,7 +254,7 @@ def _with_parts(content: object, now: Iterator[str]) -> object:
         return next(now)
     return [
         {**part, "text": next(now)} if isinstance(part, dict) and _is_text(part) else part
-        for part in (content if isinstance(content, list) else ())
+        for part in as_list(content)
     ]
 
 

@@ -25,7 +25,7 @@ import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
-from toolshift.core.values import as_json, as_text
+from toolshift.core.values import as_json, as_mapping, as_text
 from toolshift.drift.hypotheses import Judged, judged
 from toolshift.drift.poisoning import texts_of
 from toolshift.drift.rewordings import says_otherwise
@@ -438,7 +438,7 @@ def _params(schema: Mapping[str, Any]) -> dict[str, Param]:
 def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema of undeclared arguments, if there is one."""
     further = schema.get("additionalProperties")
-    return further if isinstance(further, Mapping) else {}
+    return as_mapping(further)
 
 
 def _unnamed(old: Source, new: Source) -> Iterator[Difference]:

@@ -20,7 +20,7 @@ import jsonschema_rs
 
 from toolshift.core.canonical import same
 from toolshift.core.names import letters
-from toolshift.core.values import is_number
+from toolshift.core.values import as_list, as_mapping, is_number
 from toolshift.interop.schema import (
     DEEPEST,
     LISTS,
@@ -164,7 +164,7 @@ class _Writer:
         own = _one_way(own, self.strict)
         several = [
             self.write(part, f"{place}/allOf/{number}", above, name)
-            for number, part in enumerate(parts if isinstance(parts, list) else ())
+            for number, part in enumerate(as_list(parts))
         ]
         if isinstance(reference, str):
             target = look_up(self.root, reference)
@@ -254,7 +254,7 @@ def _in_2020(node: Mapping[str, Any]) -> JSONSchema:
     for name, value in depending.items() if isinstance(depending, Mapping) else ():
         key = "dependentRequired" if isinstance(value, list) else "dependentSchemas"
         beside = out.get(key)
-        out[key] = {**(beside if isinstance(beside, Mapping) else {}), name: value}
+        out[key] = {**as_mapping(beside), name: value}
     return out
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
+from toolshift.core.values import as_list, as_mapping
 from toolshift.interop.normal import modern
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
@@ -54,7 +55,7 @@ class Operation:
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
     """The operations of an OpenAPI 2 or 3 document, each with its tool as MCP would list it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
-        held = document if isinstance(document, Mapping) else {}
+        held = as_mapping(document)
         rest = [key for key in ("webhooks", "components") if held.get(key)]
         only = f", only {' and '.join(rest)}, which no agent calls" if rest else ""
         raise UsageError(f"the OpenAPI document has no `paths`{only}: it offers no tool")
@@ -99,7 +100,7 @@ def _check_parameters(paths: Mapping[str, Any]) -> None:
 
 def _with_parameters(item: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A path and its operations by their methods, where they are objects; "" for the path."""
-    methods = item if isinstance(item, Mapping) else {}
+    methods = as_mapping(item)
     yield "", methods
     yield from ((one, methods[one]) for one in METHODS if isinstance(methods.get(one), Mapping))
 
@@ -137,7 +138,7 @@ def _lost_in(methods: Mapping[str, Any], document: Any) -> str:
     for name, held in _with_parameters(methods):
         place = f" of its operation `{name}`" if name else ""
         listed = held.get("parameters")
-        for number, raw in enumerate(listed if isinstance(listed, list) else (), 1):
+        for number, raw in enumerate(as_list(listed), 1):
             param = _resolved(raw, document)
             missing = [key for key in ("name", "in") if not isinstance(param.get(key), str)]
             if missing:
@@ -184,7 +185,7 @@ def _resolved(node: Any, document: Any) -> Mapping[str, Any]:
             raise UsageError(f"the reference {reference!r} leads back to itself, and to nothing")
         seen.add(reference)
         node = look_up(document, reference)
-    return node if isinstance(node, Mapping) else {}
+    return as_mapping(node)
 
 
 def _operation(
@@ -204,7 +205,7 @@ def _operation(
         key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
     ) -> None:
         own = key if key not in properties else f"{place}_{key}"
-        schema = dict(inlined(schema if isinstance(schema, Mapping) else {}, document))
+        schema = dict(inlined(as_mapping(schema), document))
         properties[own] = {**schema, "description": str(told)} if told else schema
         places[own] = (place, key)
         if style is not None:
@@ -220,7 +221,7 @@ def _operation(
     schema, place = _body(body)
     if schema is not None:
         encoded = _encoding(body)
-        laid = laid_open(schema if isinstance(schema, Mapping) else {}, document)
+        laid = laid_open(as_mapping(schema), document)
         for key, inner in laid.properties.items():
             how = style_of(encoded.get(key, {}), place) if place == FORM else None
             add(key, place, inner, None, key in laid.required, how)
@@ -260,9 +261,9 @@ def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str
     wanted = said.get("security", document.get("security"))
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, Mapping) else None
-    known = known if isinstance(known, Mapping) else {}
+    known = as_mapping(known)
     ways = []
-    for way in wanted if isinstance(wanted, list) else ():
+    for way in as_list(wanted):
         parts = [
             _scheme(_resolved(known.get(name), document), scopes)
             for name, scopes in (way.items() if isinstance(way, Mapping) else ())

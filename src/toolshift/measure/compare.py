@@ -13,7 +13,7 @@ from toolshift.core.scene import Scene, Stack
 from toolshift.episode.episode import End, heard_in, read_ending
 from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
-from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
+from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, shift_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.measure.two_runs import by_cell, find_agent, same_shifts, version_notes
 from toolshift.reading.prose import ProseReader
@@ -120,7 +120,7 @@ def compare(
         everything=_contrast("all scenes", pairs),
         tiers=_table(shifted, tier_of, TIER_ORDER),
         cells=_table(shifted, lambda cell: f"{tier_of(cell)} / {dimension_of(cell)}"),
-        shifts=_table(shifted, _shift_of),
+        shifts=_table(shifted, shift_of),
         only_before=len(one) - len(both),
         only_after=len(other) - len(both),
         void=len(every) - len(pairs),
@@ -227,10 +227,6 @@ def shifts_as_they_were(folder: RunFolder) -> None:
                 "now: its traces belong to other scenes. Start a new run, or use the "
                 f"ToolShift that made them ({folder.manifest.toolshift})."
             )
-
-
-def _shift_of(cell: Cell) -> str:
-    return "+".join(applied.shift for applied in cell.shifts)
 
 
 def _table(

@@ -23,7 +23,7 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
-from toolshift.core.values import as_json, as_text
+from toolshift.core.values import as_json, as_mapping, as_text
 from toolshift.data.traces.masking import Mask
 from toolshift.data.traces.recorded import Made, Recorded
 from toolshift.episode.draw import make_scene
@@ -319,7 +319,7 @@ def _is_given(leaf: Any, texts: Sequence[str], heard: Sequence[Any], schema: Any
         return True
     if any(states(text, leaf) for text in texts):
         return True
-    told = schema if isinstance(schema, Mapping) else {}
+    told = as_mapping(schema)
     items = told.get("items") if isinstance(told.get("items"), Mapping) else {}
     for each in (told, items or {}):
         if leaf in (each.get("enum") or ()) or leaf in (each.get("const"), each.get("default")):

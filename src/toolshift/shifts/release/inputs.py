@@ -26,7 +26,7 @@ import msgspec
 
 from toolshift.core.command_line import command
 from toolshift.core.documents import read_json, read_yaml
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.importing import load
 from toolshift.core.installation import extra
 from toolshift.core.intake import Intake, NotRead, some_unread
@@ -199,9 +199,7 @@ def _listed(server: Server) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = asyncio.run(client.list_tools(target))
         return listed
     except BaseExceptionGroup as several:
-        fault: BaseException = several
-        while isinstance(fault, BaseExceptionGroup):
-            fault = fault.exceptions[0]
+        fault = cause_of(several)
         if isinstance(fault, UsageError | KeyboardInterrupt):
             raise fault from None
         raise UsageError(f"{target.name} did not list its tools: {fault}") from None
