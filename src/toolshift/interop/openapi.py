@@ -188,57 +188,74 @@ def _resolved(node: Any, document: Any) -> Mapping[str, Any]:
     return as_mapping(node)
 
 
+@dataclass
+class _Inputs:
+    """The arguments of an operation, as its parameters and its body name them one after another."""
+
+    document: Mapping[str, Any]
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
+    properties: dict[str, Any] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    styles: dict[str, Style] = field(default_factory=dict)
+    conditions: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(
+        self, key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
+    ) -> None:
+        """Adds one; a name that is taken is led by its place."""
+        own = key if key not in self.properties else f"{place}_{key}"
+        schema = dict(inlined(as_mapping(schema), self.document))
+        self.properties[own] = {**schema, "description": str(told)} if told else schema
+        self.places[own] = (place, key)
+        if style is not None:
+            self.styles[own] = style
+        if needed:
+            self.required.append(own)
+
+    def add_body(self, body: Mapping[str, Any]) -> None:
+        """Adds the properties of a body, or the whole of one that has none."""
+        schema, place = _body(body)
+        if schema is None:
+            return
+        encoded = _encoding(body)
+        laid = laid_open(as_mapping(schema), self.document)
+        for key, inner in laid.properties.items():
+            how = style_of(encoded.get(key, {}), place) if place == FORM else None
+            self.add(key, place, inner, None, key in laid.required, how)
+        if not laid.properties and place == BODY:
+            self.add(BODY, "whole", schema, None, bool(body.get("required")))
+        shown_as = {key: own for own, (where, key) in self.places.items() if where == place}
+        self.conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """All of them as one object."""
+        return {
+            "type": "object",
+            "properties": self.properties,
+            "required": self.required,
+            **({"anyOf": self.conditions} if self.conditions else {}),
+        }
+
+
 def _operation(
     path: str, method: str, item: Mapping[str, Any], document: Mapping[str, Any]
 ) -> Operation:
     said = item[method]
     name = said.get("operationId") or f"{method}_{path}"
     name = re.sub(r"\W+", "_", str(name)).strip("_")
-    places: dict[str, tuple[str, str]] = {}
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    conditions: list[dict[str, Any]] = []
-
-    styles: dict[str, Style] = {}
-
-    def add(
-        key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
-    ) -> None:
-        own = key if key not in properties else f"{place}_{key}"
-        schema = dict(inlined(as_mapping(schema), document))
-        properties[own] = {**schema, "description": str(told)} if told else schema
-        places[own] = (place, key)
-        if style is not None:
-            styles[own] = style
-        if needed:
-            required.append(own)
-
+    inputs = _Inputs(document)
     for param in _parameters(item, said, document):
         needed = bool(param.get("required")) or param["in"] == "path"
         style, told = style_of(param, param["in"]), param.get("description")
-        add(param["name"], param["in"], _schema_of(param), told, needed, style)
+        inputs.add(param["name"], param["in"], _schema_of(param), told, needed, style)
     body = _resolved(said.get("requestBody"), document)
-    schema, place = _body(body)
-    if schema is not None:
-        encoded = _encoding(body)
-        laid = laid_open(as_mapping(schema), document)
-        for key, inner in laid.properties.items():
-            how = style_of(encoded.get(key, {}), place) if place == FORM else None
-            add(key, place, inner, None, key in laid.required, how)
-        if not laid.properties and place == BODY:
-            add(BODY, "whole", schema, None, bool(body.get("required")))
-        shown_as = {key: own for own, (where, key) in places.items() if where == place}
-        conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
+    inputs.add_body(body)
     told = "\n".join(str(text) for key in ("summary", "description") if (text := said.get(key)))
     shown: dict[str, Any] = {
         "name": name,
         "description": told,
-        "inputSchema": {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            **({"anyOf": conditions} if conditions else {}),
-        },
+        "inputSchema": inputs.schema,
         "annotations": {"readOnlyHint": method == "get"},
     }
     outputs = _outputs(said.get("responses"), document)
@@ -246,14 +263,17 @@ def _operation(
     shown |= {"deprecated": True} if said.get("deprecated") is True else {}
     errors = _errors(said.get("responses"), document)
     sent = {
-        own: place_in_words(place if place in _BESIDE_A_BODY else BODY, styles.get(own), inner)
-        for own, inner in properties.items()
-        for place, _ in (places[own],)
+        own: place_in_words(
+            place if place in _BESIDE_A_BODY else BODY,
+            inputs.styles.get(own),
+            inputs.properties[own],
+        )
+        for own, (place, _) in inputs.places.items()
     }
     servers = servers_of(said, item, document)
     login = _login_of(said, document)
     request = Request(method, path, servers, media_of(body), sent, login)
-    return Operation(method, path, places, shown, request, styles, errors)
+    return Operation(method, path, inputs.places, shown, request, inputs.styles, errors)
 
 
 def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
