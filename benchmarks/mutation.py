@@ -45,6 +45,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/episode/test_grade.py",
     ),
     "episode.causes": ("tests/episode/test_causes.py",),
+    "episode.call_watch": ("tests/episode/test_causes.py",),
     "reading.prose": ("tests/reading/test_prose.py", "tests/core/test_core.py"),
     "measure.metrics": ("tests/measure/test_metrics.py", FROZEN),
     "measure.statistics": ("tests/measure/test_statistics.py", FROZEN),

@@ -182,40 +182,7 @@ def evaluate(
         UsageError: for anything unknown or out of range, for parts of a selection beside a
             `Selection`, and where the agent cannot work at all.
     """
-    parts: dict[str, Any] = {
-        "worlds": worlds,
-        "kinds": kinds,
-        "shifts": shifts,
-        "without": without,
-        "severities": severities,
-        "tasks": tasks,
-        "trials": trials,
-        "seed": seed,
-        "seeds": seeds,
-        "pool": pool,
-        "size": size,
-        "placebo": placebo,
-        "max_repeats": max_repeats,
-        "under": under,
-    }
-    spec = _asked(
-        agent,
-        suite,
-        **({} if isinstance(suite, Selection) else parts),
-        out=out,
-        workers=workers,
-        executor=executor,
-        concurrency=concurrency,
-        agent_timeout=agent_timeout,
-        judge=judge,
-        cache=cache,
-        fresh=fresh,
-        cache_own=cache_own,
-        design=design,
-        budget=budget,
-        **options,
-    )
-    return run_spec(spec)
+    return run_spec(_asked(**locals()))
 
 
 async def evaluate_async(
@@ -267,7 +234,9 @@ def _until(
             raise _Stopped
 
     _check_one_selection(suite, arguments)
-    spec = _asked(agent, suite, **arguments)
+    asked = signature(evaluate).bind(agent, suite, **arguments)
+    asked.apply_defaults()
+    spec = _asked(**asked.arguments)
     with planning(spec, check) as (plan, prefetch):
         return report_on(play_plan(spec, plan, prefetch, check))
 
@@ -276,22 +245,21 @@ def _asked(
     agent: AgentLike | Sequence[AgentLike],
     suite: str | Selection,
     *,
-    out: str | Path | None = None,
-    workers: int = 1,
-    executor: Executor = "process",
-    concurrency: int | None = None,
-    agent_timeout: float | None = None,
-    judge: str = "",
-    cache: str | Path | None = None,
-    fresh: bool = False,
-    cache_own: bool = False,
-    design: str = "fixed",
-    budget: str = "",
-    **others: Any,
+    out: str | Path | None,
+    workers: int,
+    executor: Executor,
+    concurrency: int | None,
+    agent_timeout: float | None,
+    judge: str,
+    cache: str | Path | None,
+    fresh: bool,
+    cache_own: bool,
+    design: str,
+    budget: str,
+    options: dict[str, Any],
+    **parts: Any,
 ) -> RunSpec:
-    """What is to be run; `others` are parts of a selection and settings of agents."""
-    parts = {name: others[name] for name in others if name in _PARTS}
-    options = {name: others[name] for name in others if name not in _PARTS}
+    """What is to be run: the arguments of `evaluate`, of which `parts` are those of a selection."""
     if isinstance(suite, Selection):  # made by hand, so its types are checked here
         parts = msgspec.structs.asdict(suite)
     selection = Selection.of(**{"suite": suite, **parts})

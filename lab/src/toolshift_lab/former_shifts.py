@@ -19,7 +19,7 @@ from toolshift.core.shift import (
     declared,
 )
 from toolshift.core.tool import DESCRIPTION, NAME, Tool
-from toolshift.shifts import action, dependency, domain, query, sources, wording
+from toolshift.shifts import action, dependency, query, sources, unsolvable, wording
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.surface import Surface
 
@@ -114,8 +114,8 @@ reversed_order_1 = former("reversed_order", dependency.reversals)
 incomplete_information_1 = former("incomplete_information", sources.forgotten)
 tool_gone_1 = former("tool_gone")
 tool_gone_lookalike_1 = former("tool_gone_lookalike")
-contradictory_request_1 = former("contradictory_request", domain.contradicting)
-clear_up_1 = former("contradictory_request_lookalike", domain.clearing_up)
+contradictory_request_1 = former("contradictory_request", unsolvable.contradicting)
+clear_up_1 = former("contradictory_request_lookalike", unsolvable.clearing_up)
 
 FORMER = frozenset(
     {

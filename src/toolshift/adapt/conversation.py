@@ -16,6 +16,7 @@ import msgspec
 from toolshift.adapt.errors_said import failure_of
 from toolshift.adapt.repair import Intervention
 from toolshift.core.message import Reply
+from toolshift.core.values import as_json
 from toolshift.drift.calls import RecordedCall
 
 MARK = "[adapted] "
@@ -46,7 +47,7 @@ def interventions(messages: Iterable[Mapping[str, Any]]) -> list[Intervention]:
 
 def noted(reply: Reply, done: tuple[Intervention, ...]) -> Reply:
     """The reply with a note of what was done in its text."""
-    note = msgspec.json.encode(_Note(done, reply.text)).decode()
+    note = as_json(_Note(done, reply.text))
     return msgspec.structs.replace(reply, text=f"{MARK}{note}")
 
 
@@ -224,7 +225,7 @@ def _with(message: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _as_asked(raw: Mapping[str, Any], wanted: RecordedCall) -> dict[str, Any]:
-    spoken = {"name": wanted.tool, "arguments": msgspec.json.encode(wanted.arguments).decode()}
+    spoken = {"name": wanted.tool, "arguments": as_json(wanted.arguments)}
     return {**raw, "function": spoken}
 
 

@@ -16,11 +16,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from toolshift.adapt.notes import Fact, quoted
 from toolshift.adapt.words import in_common, words_of
 from toolshift.core.message import PROTOCOL_NAMES
+from toolshift.core.values import as_json, as_mapping
 from toolshift.drift.calls import Checker, RecordedCall
 from toolshift.interop.schema import choices_of, flattened
 
@@ -70,7 +69,7 @@ def _wrong(call: RecordedCall, tool: Mapping[str, Any], today: Checker) -> Itera
         return
     schema = flattened(tool.get("inputSchema") or {})
     params = schema.get("properties")
-    params = params if isinstance(params, Mapping) else {}
+    params = as_mapping(params)
     yield from _missing(call, tool)
     for name, value in call.arguments.items():
         if name not in params:
@@ -115,12 +114,12 @@ def _words(tool: Mapping[str, Any]) -> frozenset[str]:
 def _document(tool: Mapping[str, Any]) -> str:
     """A tool as it is on offer, as one line of JSON."""
     shown = {key: tool[key] for key in _SHOWN if key in tool}
-    text = msgspec.json.encode(shown).decode()
+    text = as_json(shown)
     if len(text) <= MAX_SIGNS:
         return text
     shown.pop("inputSchema", None)
     shown["description"] = f"{str(shown.get('description') or '')[:MAX_DESCRIPTION]}..."
-    return msgspec.json.encode(shown).decode()
+    return as_json(shown)
 
 
 def _named(name: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from toolshift.adapt.same_words import same_spelling, same_words
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
+from toolshift.core.values import as_mapping
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 
 _SAID_IN_CHAT = ("name", "description", "inputSchema")
@@ -102,7 +103,7 @@ def promises_kept(was: Source, now: Source) -> bool:
     first, second = (source.raw.get("annotations") for source in (was, now))
     if not isinstance(second, Mapping):
         return True
-    first = first if isinstance(first, Mapping) else {}
+    first = as_mapping(first)
     if declared_to_read(was):
         return declared_to_read(now)
     return first.get("destructiveHint") is not False or second.get("destructiveHint") is False

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from toolshift.adapt.notes import in_words, listed, quoted
-from toolshift.core.ask import as_said
+from toolshift.core.values import as_text
 from toolshift.drift.schemas import Difference, Moves, members, text_differences
 from toolshift.interop.schema import flattened
 from toolshift.interop.tools import Source
@@ -113,7 +113,7 @@ def _in_values(one: Difference) -> str:
     if one.kind.startswith("limit_"):
         limits = one.after if isinstance(one.after, dict) else {}
         plain = {key: value for key, value in limits.items() if isinstance(value, int | float)}
-        told = ", ".join(f"{key} {as_said(value)}" for key, value in plain.items())
+        told = ", ".join(f"{key} {as_text(value)}" for key, value in plain.items())
         if one.after is None:
             return "has a limit no more"
         return f"has another limit now{f': {told}' if told else ''}"
@@ -205,4 +205,4 @@ def _place(where: str) -> str:
 
 
 def _said(value: object) -> str:
-    return quoted(as_said(value)) or "another value"
+    return quoted(as_text(value)) or "another value"

@@ -33,6 +33,7 @@ from toolshift.core.calls import MalformedCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn, Usage, as_tool_call
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.dialects import read_reply
 from toolshift.episode.contract import Agent, finished
 
@@ -392,7 +393,7 @@ class OwnReplies:
 
     def __init__(self, agent: Agent, about: object) -> None:
         self.agent, self.name, self.exchanges = agent, agent.name, None
-        self._who = f"own {JSON.encode(about).decode()}"
+        self._who = f"own {as_json(about)}"
 
     exchanges: Exchanges | None
 

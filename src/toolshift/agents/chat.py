@@ -31,6 +31,7 @@ from toolshift.agents.pace import Pace
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError, described
 from toolshift.core.message import Reply, Turn, Usage, protocol_tools, text_of
+from toolshift.core.values import as_json
 from toolshift.dialects import DIALECTS
 from toolshift.dialects.anthropic import without_blanks
 from toolshift.dialects.chat import CHAT
@@ -41,7 +42,7 @@ from toolshift.lm.parse_reply import has_marked_call, parse_reply
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 if TYPE_CHECKING:
-    pass
+    from toolshift.core.http_clients import Clients
 
 OPENAI_URL = CHAT.home
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
@@ -158,9 +159,6 @@ class ChatAgent:
         backoff: float = 0.5,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
-        from toolshift.core.http_clients import Clients  # noqa: PLC0415 - it loads httpx
-
         spoken = self._dialect = DIALECTS.find(dialect)
         addresses, keys = spoken.variables
         base_url = base_url or _set("TOOLSHIFT_BASE_URL", *addresses) or spoken.home
@@ -171,10 +169,6 @@ class ChatAgent:
         self.protocol, self.layout = protocol, layout
         self._write, self._parse = to_plain_messages, parse_reply
         self.retries, self._priced = retries, price_in is not None
-        share = PRICE if batch else 1.0
-        self._prices = (share * (price_in or 0.0), share * (price_out or 0.0))
-        saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
-        self._saved = share * saved
         if protocol not in ("native", "text"):
             raise UsageError(f"protocol is 'native' or 'text', not {protocol!r}")
         if retries < 0 or self.concurrency < 1 or timeout <= 0:
@@ -183,12 +177,13 @@ class ChatAgent:
             raise UsageError("give price_in and price_out together; max_cost needs them both")
         if protocol == "text" and dialect != "chat":
             raise UsageError(f"protocol='text' is for the dialect 'chat', not {dialect!r}")
+        share = PRICE if batch else 1.0
+        self._prices = (share * (price_in or 0.0), share * (price_out or 0.0))
+        saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
+        self._saved = share * saved
         self._url = endpoint_url(base_url, spoken, model)
         self._place = urlunsplit(urlsplit(self._url)._replace(query=""))
-        try:
-            self._address = httpx.URL(self._url)  # a text would be read again at each request
-        except httpx.InvalidURL as wrong:
-            raise UsageError(f"base url {self._place!r} is no address: {wrong}") from None
+        self._address = self._read_address()
         self._temperature = spoken.temperature if temperature == "default" else temperature
         self._options = dict(options or {})
         self._max_tokens = max_tokens
@@ -209,14 +204,29 @@ class ChatAgent:
         self.kept_elsewhere = kept_elsewhere(self._options)
         told = sorted(f"{k}: {v}" for k, v in sent.items() if not _SECRET_HEADER.search(k))
         self._who = "\n".join((self._url, model, *told))  # no secret is in it
-        self._clients = Clients(
+        self._clients = self._connections(sent, timeout)
+        self.batches = self._in_batches(batch_every) if batch else None
+
+    def _read_address(self) -> Any:
+        """The address, read once: a text would be read again at each request."""
+        from toolshift.core.http import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
+
+        try:
+            return httpx.URL(self._url)
+        except httpx.InvalidURL as wrong:
+            raise UsageError(f"base url {self._place!r} is no address: {wrong}") from None
+
+    def _connections(self, headers: Mapping[str, str], timeout: float) -> Clients:
+        from toolshift.core.http import httpx  # noqa: PLC0415 - as above
+        from toolshift.core.http_clients import Clients  # noqa: PLC0415 - it loads httpx
+
+        return Clients(
             self.concurrency,
             verify=self._url.startswith("https"),  # 40 ms of certificates that http has no use for
             trust_env=not is_local(self._url),  # a proxy cannot reach loopback
-            headers=sent,
+            headers=headers,
             timeout=httpx.Timeout(timeout, pool=None),
         )
-        self.batches = self._in_batches(batch_every) if batch else None
 
     def _in_batches(self, every: float) -> Batches:
         spoken = self._dialect
@@ -602,7 +612,7 @@ def sendable(message: dict[str, Any]) -> dict[str, Any]:
     for call in message.get("tool_calls") or ():
         text = call["function"]["arguments"] or "{}"
         if not is_json(text):
-            text = msgspec.json.encode({"not_json": text}).decode()
+            text = as_json({"not_json": text})
         calls.append({**call, "function": {**call["function"], "arguments": text}})
     return {**message, "tool_calls": calls} if calls else message
 

@@ -20,6 +20,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import lines, naming
 from toolshift.core.message import REASONS, Turn
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.reading.prose import FAILED, Kind, ProseReading, read_prose
 from toolshift.reading.text import spoken
 
@@ -142,7 +143,7 @@ class Judge:
     def decide(self, request: str, wanted: str, answer: str) -> str:
         """Whether an answer says what is wanted: "right" or "wrong"; "" where it does not say."""
         told = {"request": request, "right_answer": wanted, "answer": _cut(spoken(answer).strip())}
-        asked = JSON.encode(told).decode()
+        asked = as_json(told)
         key = blake2b(f"{_DECIDE}{self.settings}\x1f{asked}".encode(), digest_size=16).hexdigest()
         with self._lock:
             if key in self._decided:
@@ -156,7 +157,7 @@ class Judge:
         return decision.verdict
 
     def _verdict(self, message: str, request: str) -> _Verdict | None:
-        asked = JSON.encode({"request": request, "message": _cut(message)}).decode()
+        asked = as_json({"request": request, "message": _cut(message)})
         key = blake2b(f"{self.settings}\x1f{asked}".encode(), digest_size=16).hexdigest()
         with self._lock:
             if key in self._cache:

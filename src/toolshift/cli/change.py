@@ -36,6 +36,7 @@ from toolshift.core.files import save, write
 from toolshift.core.terminal import console, print_json, say, say_wrapped, wrapped
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.drift.questions import Calls
 from toolshift.drift.release import (
     RELEASE,
@@ -375,8 +376,7 @@ def _print_broken(reading: Reading) -> None:
         say("\nCalls that are right today and refused then:")
     for one in list(reading.broken.values())[:10]:
         arguments = ", ".join(
-            f"{name}={msgspec.json.encode(value).decode()}"
-            for name, value in one.call.arguments.items()
+            f"{name}={as_json(value)}" for name, value in one.call.arguments.items()
         )
         say_wrapped(f"{one.call.tool}({arguments[:120]}): {one.why[:160]}")
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import click
 
 from toolshift.cli.parameters import argument, option, options_struct
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.terminal import say
 from toolshift.interop.client_files import server_of
 from toolshift.interop.logins import forget_login
@@ -122,9 +122,7 @@ def _look(server: Server, auth: ServerAuth) -> None:
         given = Target(url=target.url, headers=plain, sse=target.sse, auth=auth)
         asyncio.run(list_tools(given, waits=True))
     except BaseExceptionGroup as several:
-        fault: BaseException = several
-        while isinstance(fault, BaseExceptionGroup):
-            fault = fault.exceptions[0]
+        fault = cause_of(several)
         if auth.where:
             return
         if isinstance(fault, UsageError | KeyboardInterrupt):

@@ -31,11 +31,12 @@ from toolshift.connect.mcp.web import IDLE, application
 from toolshift.connect.serve.server import bind
 from toolshift.connect.serve.timeouts import Impatient
 from toolshift.connect.trace import Trace
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
-from toolshift.core.tool import JSON, Tool
+from toolshift.core.tool import Tool
+from toolshift.core.values import as_json
 from toolshift.drift.lock import read_lock
 from toolshift.interop.client_files import server_of
 from toolshift.interop.mcp_client import Target
@@ -185,17 +186,10 @@ def proxy(options: ProxyOptions) -> None:
         else:
             _over_http(target, shifting, options)
     except BaseExceptionGroup as several:
-        fault = _first(several)
+        fault = cause_of(several)
         if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
             raise fault from None
         raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from several
-
-
-def _first(fault: BaseException) -> BaseException:
-    """The cause inside a group, such that the command line can say it."""
-    while isinstance(fault, BaseExceptionGroup):
-        fault = fault.exceptions[0]
-    return fault
 
 
 # -- what is asked -----------------------------------------------------------------------------
@@ -315,7 +309,7 @@ def _dry_run(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
     try:
         trial = asyncio.run(try_call(target, how, call, look))
     except BaseExceptionGroup as several:
-        fault = _first(several)
+        fault = cause_of(several)
         if isinstance(fault, UsageError):
             raise fault from None
         raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from None
@@ -343,20 +337,16 @@ def _print_trial(trial: Trial | None) -> None:
             "--try 'TOOL {...}'; it is really made, twice."
         )
         return
-    say(f"\nA real call:  {trial.tool} {_text(trial.arguments)}")
+    say(f"\nA real call:  {trial.tool} {as_json(trial.arguments)}")
     say(_quoted(trial.before))
     if trial.after is None:
         say("No tool that is shown stands for it alone.")
         return
-    say(f"is shown as:  {trial.shown_as} {_text(trial.shown_arguments)}")
+    say(f"is shown as:  {trial.shown_as} {as_json(trial.shown_arguments)}")
     same = _quoted(trial.after) == _quoted(trial.before)
     say("  (the same result)" if same else _quoted(trial.after))
     by = ", ".join(trial.by)
     say(f"Changed by: {by}" if by else "No shift changed this call or its result.")
-
-
-def _text(data: Any) -> str:
-    return JSON.encode(data).decode()
 
 
 def _quoted(answer: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from toolshift.core.intake import Intake
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.changes import OF_REQUESTS, ToolChange
 from toolshift.drift.cost import Cost, cost_in_words, costs_of, write_shifts
@@ -343,8 +344,7 @@ def _print_broken(report: DriftReport) -> None:
 
 def _call(broken: BrokenCall) -> str:
     parts: Sequence[str] = [
-        f"{name}={msgspec.json.encode(value).decode()}"
-        for name, value in broken.call.arguments.items()
+        f"{name}={as_json(value)}" for name, value in broken.call.arguments.items()
     ]
     text = f"{broken.call.tool}({', '.join(parts)})"
     return text if len(text) <= 160 else f"{text[:157]}..."

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import click
-import msgspec
 
 from toolshift.cli.group import Group
 from toolshift.cli.options import (
@@ -30,6 +29,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable, write
 from toolshift.core.intake import NotRead, check_read, counted, some_unread
 from toolshift.core.terminal import print_json, progress, say
+from toolshift.core.values import as_json
 from toolshift.data.trace_files import read_recorded
 from toolshift.data.traces.world import (
     MOST_OF_A_KIND,
@@ -310,7 +310,7 @@ def _writes(listed: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _skeleton(source: Mapping[str, Any], listed: list[dict[str, Any]]) -> str:
-    named = msgspec.json.encode(source).decode()
+    named = as_json(source)
     lines = [
         "world: my_world",
         f"tools: {named}",

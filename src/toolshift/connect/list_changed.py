@@ -7,6 +7,8 @@ from typing import Any
 
 from mcp.types import PROTOCOL_VERSION_META_KEY
 
+from toolshift.core.values import as_mapping
+
 CHANGES = "toolshift/tools"
 """Of `_meta`: what has changed the tools, and how often they have changed."""
 BY_CALLS = "may change with the calls that are made, for what is played here is a drift"
@@ -22,4 +24,4 @@ def is_newer(params: Mapping[str, Any] | None) -> bool:
 def labelled(answer: Mapping[str, Any], said: Any) -> dict[str, Any]:
     """A result that says in its `_meta` how the tools change."""
     meta = answer.get("_meta")
-    return {**answer, "_meta": {**(meta if isinstance(meta, Mapping) else {}), CHANGES: said}}
+    return {**answer, "_meta": {**as_mapping(meta), CHANGES: said}}

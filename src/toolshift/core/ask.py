@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from toolshift.core.fact import Goal
 from toolshift.core.solver import Solve
-from toolshift.core.tool import JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +47,6 @@ def leaves_out(ask: Ask, slot: str) -> bool:
     """Whether the user knows a value and has not said it."""
     value = ask.goal.get(slot)
     return value is not None and not is_said(value, ask.text)
-
-
-def as_said(value: object) -> str:
-    """Writes a value as a user would: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else JSON.encode(value).decode()
 
 
 def is_said(value: object, text: str) -> bool:

@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 
 import yaml
 
+from toolshift.core.values import held_in
+
 Record = dict[str, Any]
 Path = tuple[str, ...]
 _DECODE = json.JSONDecoder().raw_decode
@@ -39,7 +41,7 @@ def texts_in(data: Any) -> list[str]:
     """Every text among the values of JSON data, at every depth."""
     if isinstance(data, str):
         return [data]
-    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    inner = held_in(data)
     return [text for part in inner for text in texts_in(part)]
 
 

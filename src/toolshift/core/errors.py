@@ -55,6 +55,13 @@ class InUse(UsageError):
     """Another process is at work on the same folder or file."""
 
 
+def cause_of(fault: BaseException) -> BaseException:
+    """The first cause inside a group of them, at any depth; any other exception as it is."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
+
+
 class MissingPlugin(UsageError):
     """A run needs plugins that are not loaded.
 

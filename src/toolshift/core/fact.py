@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from toolshift.core.tables import table_beside
 
 Goal = dict[str, Any]
 
@@ -40,8 +41,6 @@ class Facts(dict[str, Fact]):
 
 def read_facts(module: str) -> Facts:
     """Reads the `facts.toml` beside a module, and finds the `questions.npz` beside it."""
-    with Path(module).with_name("facts.toml").open("rb") as file:
-        table = tomllib.load(file)
     facts = Facts(
         (
             slot,
@@ -52,7 +51,7 @@ def read_facts(module: str) -> Facts:
                 tuple(row.get("hints", ())),
             ),
         )
-        for slot, row in table.items()
+        for slot, row in table_beside(module, "facts.toml").items()
     )
     weights = Path(module).with_name("questions.npz")
     facts.weights = weights if weights.exists() else None

@@ -18,6 +18,7 @@ from toolshift.core.calls import (
     read_extra,
 )
 from toolshift.core.text import storable
+from toolshift.core.values import as_json
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
 """The reasons for which a refusal can be right; `refuse` takes one of them."""
@@ -278,20 +279,16 @@ def _beside_call(raw: dict[str, Any], function: dict[str, Any], call: Call) -> d
     inner = {key: value for key, value in function.items() if key not in ("name", "arguments")}
     text = function.get("arguments")
     if isinstance(call, ToolCall) and isinstance(text, str) and text.strip():
-        inner |= {"arguments": text} if text != _as_json(call.arguments) else {}
+        inner |= {"arguments": text} if text != as_json(call.arguments) else {}
     extra |= {"function": inner} if inner else {}
     return read_extra(extra) if extra else extra
-
-
-def _as_json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def as_tool_call(
     name: str, arguments: dict[str, Any] | str, call_id: str, extra: dict[str, Any]
 ) -> dict[str, Any]:
     """A call as it stands in `tool_calls`, with what came beside it."""
-    text = arguments if isinstance(arguments, str) else _as_json(arguments)
+    text = arguments if isinstance(arguments, str) else as_json(arguments)
     function = {"name": name, "arguments": text, **extra.get("function", {})}
     return {"id": call_id, "type": "function", **extra, "function": function}
 

@@ -28,6 +28,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
 
 
+def letters(name: str) -> str:
+    """The letters and digits of a name in lower case, by which `getHours` is `get_hours`."""
+    return re.sub(r"[\W_]", "", name).lower()
+
+
 def short(name: str) -> str:
     """Shortens a name to `MAX_NAME`: a hash of four letters replaces the middle."""
     if len(name) <= MAX_NAME:

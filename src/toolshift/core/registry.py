@@ -52,17 +52,10 @@ class Registry(Generic[T]):
         self._found: dict[str, T] = {} if added is None else added
 
     def find(self, name: str) -> T:
-        """Finds the thing with a name.
+        """Finds the thing with a name, the same one each time, but for names that a pattern covers.
 
-        Args:
-            name: a name of the table or of an entry point, or one that a pattern covers.
-
-        Returns:
-            The object itself; the same one for the same name, but for patterns.
-
-        Raises:
-            UsageError: where there is none (the nearest names are offered), where importing it
-                fails, and where two packages have the name, of which one would go unseen.
+        A `UsageError` where there is none (the nearest names are offered), where importing it
+        fails, and where two packages have the name, of which one would go unseen.
         """
         if others := self._others.get(name):
             self._check_alone(name, others)

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from toolshift.core import codecs
-from toolshift.core.tool import JSON, Field, Result
+from toolshift.core.tool import Field, Result
 from toolshift.core.value_shape import moved
+from toolshift.core.values import as_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,8 @@ class Form:
     read: Callable[[str], Any]
 
 
-def _write_json(data: Any) -> str:
-    return JSON.encode(data).decode()
-
-
 FORMS: dict[str, Form] = {
-    "json": Form(_write_json, msgspec.json.decode),
+    "json": Form(as_json, msgspec.json.decode),
     "yaml": Form(codecs.write_yaml, codecs.read_yaml),
     "xml": Form(codecs.write_xml, codecs.read_xml),
     "csv": Form(codecs.write_csv, codecs.read_csv),

@@ -19,6 +19,7 @@ from toolshift.core.fact import Fact, Goal
 from toolshift.core.operations import encode_call, split_operations
 from toolshift.core.render import facts, records
 from toolshift.core.tool import JSON, Hint, Result, Tool
+from toolshift.core.values import as_json, as_list, as_text
 
 MAX_ATTEMPTS = 8
 
@@ -225,9 +226,7 @@ class Solver:
             wanted = tool.with_(name=hint.tool).key
             successor = self._offered_that(lambda other: other.key == wanted, tool)
             for value in hint.arguments.values():
-                self._evident(
-                    value if isinstance(value, str) else JSON.encode(value).decode(), text
-                )
+                self._evident(as_text(value), text)
             return successor, {**self._carry_over(tool, successor, arguments), **hint.arguments}
         if hint.kind == "refresh":
             successor = self._offered_that(lambda other: _does_the_same(other, tool), tool)
@@ -235,7 +234,7 @@ class Solver:
             return successor, self._carry_over(tool, successor, arguments)
         if hint.kind == "page":
             page = records(text, result)
-            pages.extend(page if isinstance(page, list) else ())
+            pages.extend(as_list(page))
             for value in hint.arguments.values():
                 if isinstance(value, str):  # a number is counted on from the page before
                     self._evident(value, text)
@@ -416,7 +415,7 @@ class Solver:
         return carried
 
     def _evident(self, value: Any, text: str) -> None:
-        written = JSON.encode(str(value)).decode()[1:-1]  # as it stands in a text of JSON
+        written = as_json(str(value))[1:-1]  # as it stands in a text of JSON
         if str(value) not in text and written not in text:
             raise Untraceable(f"{value!r} is not in the shown text: {text[:200]}")
 

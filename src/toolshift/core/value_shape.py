@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.values import as_json, is_number
+
 ShapeKind = Literal["object", "list", "text", "keys", "json", "choice", "unit", "clock"]
 _CLOCK = re.compile(r"(?<!\d)([01]\d|2[0-3]):([0-5]\d)(?!\d)")
 _WHOLE = re.compile(r"-?\d+")
@@ -71,12 +73,12 @@ class Shape:
         if self.kind == "list":
             return [value]
         if self.kind == "text":
-            return _digits(value) if _is_number(value) else value
+            return _digits(value) if is_number(value) else value
         if self.kind in ("keys", "json") and isinstance(value, list):
             return [self._entry(one) for one in value]
         if self.kind == "choice":
             return next((new for old, new in self.choices if old == value), value)
-        if self.kind == "unit" and _is_number(value):
+        if self.kind == "unit" and is_number(value):
             return tidy(value * self.scale)
         if self.kind == "clock" and isinstance(value, str):
             return moved(value, self.minutes)
@@ -93,7 +95,7 @@ class Shape:
             return [self._object(one) for one in written]
         if self.kind == "choice":
             return next((old for old, new in self.choices if new == written), written)
-        if self.kind == "unit" and _is_number(written):
+        if self.kind == "unit" and is_number(written):
             return tidy(written / self.scale)
         if self.kind == "clock" and isinstance(written, str):
             return moved(written, -self.minutes)
@@ -101,7 +103,7 @@ class Shape:
 
     def _entry(self, one: Any) -> Any:
         if self.kind == "json":
-            return msgspec.json.encode(one).decode()
+            return as_json(one)
         return one.get(self.key) if isinstance(one, dict) else one
 
     def _object(self, one: Any) -> Any:
@@ -127,10 +129,6 @@ def moved(text: str, minutes: int) -> str:
         return f"{hours:02d}:{rest:02d}"
 
     return _CLOCK.sub(later, text) if minutes else text
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _digits(number: float) -> str:

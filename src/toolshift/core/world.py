@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.fact import Fact, Goal
-from toolshift.core.solver import Solve
+from toolshift.core.solver import Known, Solve, Solver
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
 POOLS = ("train", "dev", "test")
@@ -284,14 +283,22 @@ def plain(fact: str) -> Field:
 quantity = partial(Field, type="number")
 
 
+def query_fact(fact: str) -> Solve:
+    """The solution that queries one fact."""
+
+    def solve(solver: Solver, env: Known) -> str:
+        return str(env[fact])
+
+    return solve
+
+
 def read_requests(module: str, solutions: Mapping[str, Solve]) -> dict[str, Request]:
     """Reads the `wording.toml` beside a module into one request a solution.
 
     Its table `frames` and each request's table hold one list a pool; every body stands in every
     frame of its pool, where the frame says "%s".
     """
-    with Path(module).with_name("wording.toml").open("rb") as file:
-        wording = tomllib.load(file)
+    wording = table_beside(module, "wording.toml")
     frames = wording["frames"]
     return {
         name: Request(

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from toolshift.core.values import as_json, as_mapping
 from toolshift.data.validators import validator_of
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -410,7 +411,7 @@ def encoded(value: Any, like: str = "") -> str:
     its spaces from what was there before: those would mark the rows that are shifted.
     """
     if '": ' not in like or not _SPACED.search(like):
-        return msgspec.json.encode(value).decode()
+        return as_json(value)
     lines = _LINES.match(like)
     escaped = like.isascii() and _ESCAPED.search(like) is not None
     return _writer(escaped, lines[1] if lines else None)(value)
@@ -537,7 +538,7 @@ def _read_tools(listed: Any) -> tuple[ToolShown, ...]:
 def _properties(function: Mapping[str, Any]) -> Mapping[str, Any]:
     parameters = function.get("parameters")
     known = parameters.get("properties") if isinstance(parameters, Mapping) else None
-    return known if isinstance(known, Mapping) else {}
+    return as_mapping(known)
 
 
 def _decoded(tool: Any) -> Any:

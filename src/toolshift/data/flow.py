@@ -16,6 +16,7 @@ import msgspec
 from toolshift.core.codecs import leaves
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON, Param
+from toolshift.core.values import as_json
 from toolshift.data.conversation import Call, Conversation, Turn
 from toolshift.data.conversation import turns_of as recorded_turns
 from toolshift.interop.tools import Source, Toolbox
@@ -102,12 +103,10 @@ def _results(turns: list[Turn]) -> Iterator[tuple[str, bytes]]:
 
 def _links(conversation: Conversation, turns: list[Turn]) -> Iterator[Link]:
     """The values that go from a lone call's result into the call right after it."""
-    declared = {
-        tool.function["name"]: JSON.encode(tool.function).decode() for tool in conversation.tools
-    }
+    declared = {tool.function["name"]: as_json(tool.function) for tool in conversation.tools}
     spoken: list[str] = []
     for place, (message, results) in enumerate(turns):
-        spoken += [message.text, *(JSON.encode(call.arguments).decode() for call in message.calls)]
+        spoken += [message.text, *(as_json(call.arguments) for call in message.calls)]
         if place + 1 < len(turns) and len(message.calls) == 1 and results[0] is not None:
             (source,), (later, _) = message.calls, turns[place + 1]
             data = data_of(results[0].text)
@@ -131,7 +130,7 @@ def _between(
         if len(value_text) < LEAST or any(value_text in text for text in elsewhere):
             continue
         paths = [path for path, leaf in leaves(data) if leaf == value and type(leaf) is type(value)]
-        if len(paths) == 1 and JSON.encode(data).decode().count(value_text) == 1:
+        if len(paths) == 1 and as_json(data).count(value_text) == 1:
             yield Link(source.name, paths[0], target.name, param)
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from toolshift.core import seed as seeds
-from toolshift.core.ask import as_said, is_said
+from toolshift.core.ask import is_said
 from toolshift.core.codecs import leaves
 from toolshift.core.render import NOTICE, facts, show
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
+from toolshift.core.values import as_text
 from toolshift.data.conversation import Call, Conversation, Message, Turn, encoded
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
@@ -163,7 +164,7 @@ class _Play:
 
     def user_said(self, value: Any) -> bool:
         """Whether the user has said a value."""
-        return any(is_said(as_said(value), text) for text in self._texts)
+        return any(is_said(as_text(value), text) for text in self._texts)
 
     # -- inside --------------------------------------------------------------------------------
 

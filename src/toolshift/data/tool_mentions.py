@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from toolshift.core.text import QUOTES
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.data.conversation import Message, Role
 from toolshift.shifts.surface import is_word, mentions
 
@@ -162,7 +162,7 @@ class Seen:
         for place, message in enumerate(self._said):
             texts = [message.text] if message.role in ("user", "tool") else []
             if message.role == "assistant":
-                texts += [JSON.encode([*c.arguments.values()]).decode() for c in message.calls]
+                texts += [as_json([*c.arguments.values()]) for c in message.calls]
                 texts += [
                     f'"{n}"' for match in _DEFINED.finditer(message.text) for n in match.groups()
                 ]

@@ -14,7 +14,7 @@ import msgspec
 
 from toolshift.core.calls import is_json
 from toolshift.core.message import Usage, text_of
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_json, as_list
 from toolshift.dialects.anthropic_scope import unshifted
 from toolshift.dialects.chat import told_apart
 from toolshift.dialects.form import (
@@ -242,7 +242,7 @@ def _result_text(content: Any) -> str:
 
 def _loads(content: Any) -> list[str]:
     """The tools that a result loads: a client's own search has found them."""
-    blocks = content if isinstance(content, list) else ()
+    blocks = as_list(content)
     return [str(block.get("tool_name")) for block in blocks if _is_reference(block)]
 
 
@@ -269,7 +269,7 @@ def _read_call(block: Block) -> Block:
     name, given = block.get("name"), block.get("input")
     if not isinstance(name, str):
         raise ValueError("a block `tool_use` has no name")
-    arguments = given if isinstance(given, str) else JSON.encode(given or {}).decode()
+    arguments = given if isinstance(given, str) else as_json(given or {})
     function = {"name": name, "arguments": arguments}
     return {"id": str(block.get("id")), "type": "function", "function": function}
 
@@ -702,7 +702,7 @@ def _in_pieces(block: Block, index: int) -> Iterator[bytes]:
     head, deltas = dict(block), list[Block]()
     if block.get("type") == "tool_use":
         given = block.get("input")
-        text = given if isinstance(given, str) else JSON.encode(given or {}).decode()
+        text = given if isinstance(given, str) else as_json(given or {})
         head["input"] = {}
         deltas = [{"type": "input_json_delta", "partial_json": text}]
     elif block.get("type") == "text":

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from toolshift.core.values import as_list, is_number
+from toolshift.dialects.chat_scope import named
+
 Part = dict[str, Any]
 
 _SETTINGS = frozenset(
@@ -48,7 +51,7 @@ def _all_in(body: Part) -> Iterator[str]:
     yield from map(_in_tool, tools)
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
-    yield "" if kind is None or kind in _CHOICES else f"a tool_choice that is {_named(kind)}"
+    yield "" if kind is None or kind in _CHOICES else f"a tool_choice that is {named(kind)}"
     yield from _in_messages(body.get("messages") or (), bool(tools))
 
 
@@ -59,21 +62,20 @@ def _in_field(name: str, value: Any) -> str:
         edits = value.get("edits") or ()
         kinds = [edit.get("type") if isinstance(edit, dict) else edit for edit in edits]
         odd = [kind for kind in kinds if not str(kind).startswith(_CLEARS_THOUGHTS)]
-        return f"the edit {_named(odd[0])} of its context" if odd else ""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if number else f"the field {_named(name)}"
+        return f"the edit {named(odd[0])} of its context" if odd else ""
+    return "" if is_number(value) else f"the field {named(name)}"
 
 
 def _in_tool(tool: Any) -> str:
     if not isinstance(tool, dict):
-        return f"a tool that is {_named(tool)}"
+        return f"a tool that is {named(tool)}"
     kind = tool.get("type") or "custom"
     if kind != "custom":
-        return f"a tool of the type {_named(kind)}"
+        return f"a tool of the type {named(kind)}"
     odd = [name for name in tool if tool[name] and name not in _OF_A_TOOL]
     if (tool.get("allowed_callers") or ["direct"]) != ["direct"]:
         odd.append("allowed_callers")
-    return f"the field {_named(odd[0])} of a tool" if odd else ""
+    return f"the field {named(odd[0])} of a tool" if odd else ""
 
 
 def _in_messages(messages: Iterable[Any], offers_tools: bool) -> Iterator[str]:
@@ -81,15 +83,15 @@ def _in_messages(messages: Iterable[Any], offers_tools: bool) -> Iterator[str]:
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
         if role not in _BLOCKS:
-            yield f"a message of the role {_named(role)}"
+            yield f"a message of the role {named(role)}"
             return
         odd = [name for name in message if message[name] and name not in _OF_A_MESSAGE]
-        yield f"the field {_named(odd[0])} of a message" if odd else ""
+        yield f"the field {named(odd[0])} of a message" if odd else ""
         known = _BLOCKS[role]
         content = message.get("content")
-        for block in content if isinstance(content, list) else ():
+        for block in as_list(content):
             kind = block.get("type") if isinstance(block, dict) else None
-            yield "" if kind in known else f"a block of the type {_named(kind)} of the {role}"
+            yield "" if kind in known else f"a block of the type {named(kind)} of the {role}"
             if kind in ("tool_use", "tool_result") and not offers_tools:
                 yield "calls of tools in the history where the request offers no tools"
             if kind == "tool_use":
@@ -109,13 +111,6 @@ def _in_result(block: Part, calls: set[str]) -> Iterator[str]:
     if str(block.get("tool_use_id")) not in calls:
         yield "a result whose call is not in the messages before it"
     content = block.get("content")
-    for part in content if isinstance(content, list) else ():
+    for part in as_list(content):
         kind = part.get("type") if isinstance(part, dict) else None
-        yield "" if kind in _IN_A_RESULT else f"a block of the type {_named(kind)} in a result"
-
-
-def _named(value: Any) -> str:
-    """What stands in a place, short enough for a sentence."""
-    if isinstance(value, str):
-        return repr(value[:60])
-    return "null" if value is None else f"of the form {type(value).__name__}"
+        yield "" if kind in _IN_A_RESULT else f"a block of the type {named(kind)} in a result"

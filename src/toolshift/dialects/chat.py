@@ -14,6 +14,7 @@ import msgspec
 from toolshift.core.calls import is_json
 from toolshift.core.message import Usage
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_list, as_text
 from toolshift.dialects.chat_scope import functions_of, unshifted
 from toolshift.dialects.form import (
     WIRE,
@@ -219,7 +220,7 @@ CHAT: Dialect = Chat()
 def ending(finish_reason: object, error: Any = None) -> tuple[Reason, str]:
     """Why a reply ended, and that in the words of the server where it is broken or not known."""
     if error:
-        return "broken", error if isinstance(error, str) else JSON.encode(error).decode()
+        return "broken", as_text(error)
     told = "" if finish_reason is None else str(finish_reason)
     word = told.lower().rpartition(": ")[2]
     reason = _REASONS.get(word, "")
@@ -417,7 +418,7 @@ class ChatStream:
         function = piece.get("function") or {}
         own, name = _with_text_id(piece).get("id") or "", function.get("name") or ""
         given = function.get("arguments")
-        arguments = given if isinstance(given, str) else JSON.encode(given).decode()
+        arguments = as_text(given)
         arguments = "" if given is None else arguments
         beside = {k: v for k, v in piece.items() if k not in ("index", "id", "type", "function")}
         if not (own or name or arguments or beside):
@@ -503,7 +504,7 @@ def _error_in(event: str, chunk: Body) -> Any:
     if event == "error" or chunk.get("object") == "error":
         return chunk
     choices = chunk.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
+    for choice in as_list(choices):
         if isinstance(choice, dict) and (
             choice.get("error") or choice.get("finish_reason") == "error"
         ):

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from toolshift.core.values import as_list, is_number
+
 _SETTINGS = frozenset(
     (
         "model", "stream", "stream_options", "n", "temperature", "top_p", "stop", "seed",
@@ -74,9 +76,8 @@ def _in_field(name: str, value: Any) -> str:
     if name == "response_format":
         form = value.get("type") if isinstance(value, dict) else value
         return "" if form in _FORMS else f"a response_format of the type {named(form)}"
-    number = isinstance(value, int | float) and not isinstance(value, bool)
     known = name in _SETTINGS and is_plain(value)
-    return "" if number or known else f"the field {named(name)}"
+    return "" if is_number(value) or known else f"the field {named(name)}"
 
 
 def is_plain(value: Any) -> bool:
@@ -127,7 +128,7 @@ def _in_message(message: Part) -> str:
         return f"the field {named(odd)} of a message"
     if not isinstance(content, str | list | None):
         return f"a content that is {named(content)}"
-    parts = content if isinstance(content, list) else []
+    parts = as_list(content)
     found = [_in_part(part, ("text",) if role == "tool" else _PARTS) for part in parts]
     found += map(_in_call, message.get("tool_calls") or ())
     return next(filter(None, found), "")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from toolshift.core.message import Usage, text_of
+from toolshift.core.values import is_number
 
 Message = dict[str, Any]
 Body = dict[str, Any]
@@ -78,16 +79,8 @@ class Stream(Protocol):
     def add(self, event: str, data: str) -> Iterable[bytes]:
         """Takes one event in; gives the frames that may go on to the agent now.
 
-        Args:
-            event: its name; "" where it has none.
-            data: its text.
-
-        Returns:
-            Frames as they stand in a stream.
-
-        Raises:
-            ToldError: where the event says that the model's server has failed.
-            ValueError: where it cannot be read.
+        A `ToldError` where the event says that the model's server has failed, a `ValueError` where
+        it cannot be read.
         """
         ...
 
@@ -106,15 +99,9 @@ class Stream(Protocol):
         ...
 
     def closing(self, message: Message, usage: Any, cut: bool) -> Iterable[bytes]:
-        """The last frames: the calls of a message, why it ended, and what it cost.
+        """The last frames: the calls of a message, why it ended, and what all answers cost.
 
-        Args:
-            message: for the agent, its calls in the agent's names.
-            usage: of all answers together.
-            cut: whether it was ended at a limit.
-
-        Returns:
-            Frames as they stand in a stream.
+        The message is for the agent, its calls in the agent's names.
         """
         ...
 
@@ -195,17 +182,10 @@ class Dialect(Protocol):
     def write_answer(
         self, body: Body, message: Message, usage: Any, cut: bool, asked: Body
     ) -> Body:
-        """An answer as `body`, with another message and record of tokens.
+        """The model's answer `body` for the agent, with another message and record of tokens.
 
-        Args:
-            body: as the model gave it.
-            message: for the agent, its calls in the agent's names.
-            usage: of all answers together.
-            cut: whether it was ended at a limit.
-            asked: the agent's request, for what an answer repeats of it.
-
-        Returns:
-            The answer as the agent's client reads it.
+        `cut` says that it was ended at a limit; `asked` is the agent's request, some of which an
+        answer repeats.
         """
         ...
 
@@ -302,5 +282,4 @@ def number(record: Any, *path: str) -> int:
         record = record.get(key) if isinstance(record, Mapping) else None
     if isinstance(record, str) and record.isascii() and record.isdecimal():
         record = float(record)
-    counted = isinstance(record, int | float) and not isinstance(record, bool)
-    return int(record) if counted and 0 <= record < 1e15 else 0
+    return int(record) if is_number(record) and 0 <= record < 1e15 else 0

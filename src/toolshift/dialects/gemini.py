@@ -21,6 +21,7 @@ import msgspec
 from toolshift.core.calls import is_json
 from toolshift.core.message import Usage, text_of
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json, as_text
 from toolshift.dialects import gemini_scope
 from toolshift.dialects.form import (
     AGAIN,
@@ -269,7 +270,7 @@ def _read_call(call: Any, at: tuple[int, int], seed: object) -> Part:
     return {
         "id": str(own or f"call_{made}"),
         "type": "function",
-        "function": {"name": call["name"], "arguments": JSON.encode(given or {}).decode()},
+        "function": {"name": call["name"], "arguments": as_json(given or {})},
         WIRE: {"dialect": NAME, "at": list(at), "unnamed": not own},
     }
 
@@ -346,7 +347,7 @@ def _value_in(response: Any) -> tuple[str, Any]:
 
 def _read_response(response: Any) -> str:
     _, value = _value_in(response)
-    return value if isinstance(value, str) else JSON.encode(value).decode()
+    return as_text(value)
 
 
 def _read_tools(body: Body) -> list[Part]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from toolshift.core.values import as_json, as_list
 from toolshift.dialects.form import WIRE, Message, texts_now
 
 NAME = "responses"
@@ -59,7 +60,7 @@ def prefix_of(namespace: object) -> str:
 def places_of(listed: object) -> dict[str, Place]:
     """The tools of a request, by their one name."""
     found: dict[str, Place] = {}
-    for tool in listed if isinstance(listed, list) else ():
+    for tool in as_list(listed):
         if not isinstance(tool, dict):
             continue
         if tool.get("type") == "namespace":
@@ -117,7 +118,7 @@ def read_spoken(items: Sequence[Item]) -> Message:
 def _read_call(item: Item) -> dict[str, Any]:
     name = joined(item.get("namespace"), item.get("name"))
     if item["type"] == "custom_tool_call":
-        arguments: Any = _json({"input": item.get("input")})
+        arguments: Any = as_json({"input": item.get("input")})
     else:
         arguments = item.get("arguments")
     function = {"name": name, "arguments": arguments}
@@ -168,10 +169,6 @@ def _as_part(part: Any) -> dict[str, Any]:
     if kind == "image_url":
         return {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
     return part if isinstance(part, dict) else {"type": "input_text", "text": str(part)}
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -257,7 +254,7 @@ def _with_parts(content: object, now: Iterator[str]) -> object:
         return next(now)
     return [
         {**part, "text": next(now)} if isinstance(part, dict) and _is_text(part) else part
-        for part in (content if isinstance(content, list) else ())
+        for part in as_list(content)
     ]
 
 
@@ -350,7 +347,7 @@ def _same_json(one: Any, other: Any) -> bool:
 
 
 def _as_text(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else _json(arguments or {})
+    return arguments if isinstance(arguments, str) else as_json(arguments or {})
 
 
 def _free_text(arguments: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolshift.core.values import is_number
 from toolshift.dialects.chat_scope import is_plain, named, structured
 from toolshift.dialects.responses_items import CALLS, RESULTS, SETTINGS
 
@@ -81,10 +82,9 @@ def _in_field(name: str, value: Any) -> str:
         return _in_text(value)
     if name == "instructions" and not isinstance(value, str):
         return f"instructions that are {named(value)}"
-    number = isinstance(value, int | float) and not isinstance(value, bool)
     off = value is False  # such as `background`
     known = name in _SETTINGS and is_plain(value)
-    return "" if number or off or known else f"the field {named(name)}"
+    return "" if is_number(value) or off or known else f"the field {named(name)}"
 
 
 def _in_text(value: Any) -> str:

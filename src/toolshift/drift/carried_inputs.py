@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Literal
 
-from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
+from toolshift.core.values import as_text
 from toolshift.drift.changes import ToolChange
 from toolshift.interop.parts import kinds_of, members_of
 from toolshift.interop.schema import fitted, sample, usual
@@ -109,7 +109,7 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
     try:
         told = route.told(change.where, change.after, olds[change.where])
     except (Unsayable, KeyError):
-        return "said", f"the tool of today cannot take {as_said(change.after)[:60]}"
+        return "said", f"the tool of today cannot take {as_text(change.after)[:60]}"
     if same(told, olds[change.where].get("default")):
         return "carried", ""
     return "said", "the tool of today takes what it does by itself: it may write, and names none"
@@ -202,7 +202,7 @@ def valued(release: Release, change: ToolChange) -> Judgement:
     if change.kind == "choice_replaced":
         lost = [one for one in change.before if not words.get(str(one))]
         if lost:
-            return "said", f"nothing stands for {', '.join(map(as_said, lost))}"
+            return "said", f"nothing stands for {', '.join(map(as_text, lost))}"
         return "carried", ""
     found = _met(release, change.old, change.new).get(change.where)
     if not found:
@@ -212,7 +212,7 @@ def valued(release: Release, change: ToolChange) -> Judgement:
     for one in found:
         example = sample(one.new)
         if not _taken(release, change, one, example):
-            return "said", f"the tool behind it cannot take {as_said(example)[:60]}"
+            return "said", f"the tool behind it cannot take {as_text(example)[:60]}"
     return "carried", ""
 
 

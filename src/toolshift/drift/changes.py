@@ -25,6 +25,7 @@ import msgspec
 
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
+from toolshift.core.values import as_json, as_mapping, as_text
 from toolshift.drift.hypotheses import Judged, judged
 from toolshift.drift.poisoning import texts_of
 from toolshift.drift.rewordings import says_otherwise
@@ -180,7 +181,7 @@ _BEFORE = 12
 def _from_difference(before: Any, after: Any) -> tuple[Any, Any]:
     """Two long texts from where they begin to differ, a word or two before."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        before, after = (msgspec.json.encode(one).decode() for one in (before, after))
+        before, after = (as_json(one) for one in (before, after))
     texts = [one if isinstance(one, str) else "" for one in (before, after)]
     pairs = enumerate(zip(*texts, strict=False))
     shorter = min(map(len, texts))
@@ -199,7 +200,7 @@ def _short(value: Any) -> str:
         return "none"
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return _first_of(value)
-    written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    written = as_text(value)
     return written if len(written) <= _SHORT else f"{written[: _SHORT - 3]}..."
 
 
@@ -437,7 +438,7 @@ def _params(schema: Mapping[str, Any]) -> dict[str, Param]:
 def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema of undeclared arguments, if there is one."""
     further = schema.get("additionalProperties")
-    return further if isinstance(further, Mapping) else {}
+    return as_mapping(further)
 
 
 def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
@@ -550,7 +551,7 @@ _CAME_OR_WENT = (
 def _valued(sides: Iterable[tuple[Difference, Any]]) -> Iterator[str]:
     """One side of some differences, each with its path, without the empty ones."""
     for difference, value in sides:
-        shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        shown = as_text(value)
         if difference.kind in ("parameter_required", "parameter_optional"):
             shown = "required" if value else "optional"
         if value is not None and shown:

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.names import letters
 from toolshift.data.language import ENGLISH, common_words, language_of
 from toolshift.drift.disguises import disguise_of, far_parts, readings
 from toolshift.drift.poisoning_words import FREE_ORDER, WORDS, patterns
@@ -229,7 +230,7 @@ def signs_in(
     known = sentences_of(old)
     names = {name for tool in (*before, *tools) for name in _names(tool)}
     names.update(name for text in old for name in _IDENTIFIER.findall(text))
-    plain = frozenset(map(_plain, names))
+    plain = frozenset(map(letters, names))
     mine = _language(before or tools)
     each = [frozenset(_WORDS.findall(" ".join(texts_of(tool)).lower())) for tool in tools]
     tools_with = Counter(word for words in each for word in words)
@@ -294,11 +295,9 @@ def _spoken_in(sentence: str, unknown: str) -> str:
 
 def _is_prose(sentence: str) -> bool:
     """Whether a sentence is long enough to tell its language by; some scripts have no gaps."""
-    letters = [one for one in sentence if one.isalpha()]
-    far = [one for one in letters if not one.isascii()]
-    return len(sentence.split()) >= _PROSE or (
-        len(letters) >= _PROSE and 2 * len(far) >= len(letters)
-    )
+    signs = [one for one in sentence if one.isalpha()]
+    far = [one for one in signs if not one.isascii()]
+    return len(sentence.split()) >= _PROSE or (len(signs) >= _PROSE and 2 * len(far) >= len(signs))
 
 
 def _names(document: Any) -> Iterator[str]:
@@ -413,10 +412,6 @@ def _elsewhere(part: str, names: frozenset[str]) -> Iterator[tuple[str, str]]:
     for name in _IDENTIFIER.findall(_LINKED.sub("", part)):
         first, *_, last = _spaced(name).split()
         acts = verb(first) or verb(last) == "write"
-        if acts and not any(_plain(name) in each for each in names):
+        if acts and not any(letters(name) in each for each in names):
             yield "other tools", SIGNS["other tools"]
             return
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()

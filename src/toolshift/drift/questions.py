@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.canonical import canonical
+from toolshift.core.values import as_json
 from toolshift.drift.carried_inputs import (
     defaulted,
     new_path,
@@ -106,7 +107,7 @@ def _of_values(
             path = ("defaults", change.old, change.where)
         if path:
             was = change.before if change.kind == "default_removed" else None
-            guess = "" if was is None else msgspec.json.encode(was).decode()
+            guess = "" if was is None else as_json(was)
             found.setdefault(path, Question(path, guess, 0.0, (), (change.old,)))
     yield from found.values()
     yield from _of_results(release, read)

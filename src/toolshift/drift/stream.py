@@ -31,7 +31,7 @@ import msgspec
 
 from toolshift.core.intake import Intake, check_read, no_text
 from toolshift.core.message import PROTOCOL_NAMES, REFUSE
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.data.conversation import Call, Conversation, RowFault
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.traces import NAMES, TraceReader, not_known
@@ -402,7 +402,7 @@ def _keep(known: OrderedDict[tuple[str, str], str], key: tuple[str, str], tool: 
 
 def _mark(span: Span, tool: str, arguments: Any) -> tuple[str, str]:
     """What a call of a trace is known by where two spans tell of it."""
-    return span.raw.trace, JSON.encode((tool, arguments)).decode()
+    return span.raw.trace, as_json((tool, arguments))
 
 
 def _reported(turn: ModelTurn, when: float | None) -> Iterator[Called]:

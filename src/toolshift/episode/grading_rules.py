@@ -16,7 +16,7 @@ from toolshift.core.message import CODE
 from toolshift.core.render import FORMS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.reading.answers.by_type import Verdict, judge
 from toolshift.reading.answers.by_words import (
     UNKNOWN,
@@ -116,7 +116,7 @@ def _shown_as_data(steps: Sequence[Step]) -> str:
     """What results in other forms than JSON say, as JSON: the form changes no verdict."""
     texts = [step.text for step in steps if step.kind == "call" and step.ok]
     found = [_read_back(text) for text in dict.fromkeys(texts) if _as_json(text) is None]
-    return "\n".join(JSON.encode(data).decode() for data in found if data)
+    return "\n".join(as_json(data) for data in found if data)
 
 
 @lru_cache(maxsize=256)

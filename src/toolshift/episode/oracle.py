@@ -10,6 +10,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
+from toolshift.core.values import held_in
 from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, Over
 
@@ -126,7 +127,7 @@ class EpisodeBackend:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner = held_in(value)
     if isinstance(value, dict | list):
         for one in inner:
             yield from _leaves(one)

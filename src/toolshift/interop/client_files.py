@@ -22,6 +22,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import read_given
 from toolshift.core.names import unknown
 from toolshift.core.terminal import say
+from toolshift.core.values import as_list
 from toolshift.interop.server import (
     ADDRESS,
     COMMAND,
@@ -348,7 +349,7 @@ class _Entry:
         if variable in os.environ:
             return os.environ[variable]
         listed = self.document.get("inputs")
-        for one in listed if isinstance(listed, list) else ():
+        for one in as_list(listed):
             if isinstance(one, Mapping) and one.get("id") == name:
                 if isinstance(one.get("default"), str):
                     return str(one["default"])

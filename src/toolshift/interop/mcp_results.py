@@ -14,6 +14,7 @@ import msgspec
 
 from toolshift.core.render import NOTICE, show
 from toolshift.core.tool import Result
+from toolshift.core.values import held_in
 from toolshift.interop.tools import Source
 
 Raw = dict[str, Any]
@@ -124,7 +125,7 @@ def _inside(data: Any) -> list[Any]:
 def _strings(data: Any) -> set[str]:
     if isinstance(data, str):
         return {data}
-    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    inner = held_in(data)
     return set().union(*map(_strings, inner)) if inner else set()
 
 

@@ -13,13 +13,14 @@ stand there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jsonschema_rs
 
 from toolshift.core.canonical import same
+from toolshift.core.names import letters
+from toolshift.core.values import as_list, as_mapping, is_number
 from toolshift.interop.schema import (
     DEEPEST,
     LISTS,
@@ -163,7 +164,7 @@ class _Writer:
         own = _one_way(own, self.strict)
         several = [
             self.write(part, f"{place}/allOf/{number}", above, name)
-            for number, part in enumerate(parts if isinstance(parts, list) else ())
+            for number, part in enumerate(as_list(parts))
         ]
         if isinstance(reference, str):
             target = look_up(self.root, reference)
@@ -253,7 +254,7 @@ def _in_2020(node: Mapping[str, Any]) -> JSONSchema:
     for name, value in depending.items() if isinstance(depending, Mapping) else ():
         key = "dependentRequired" if isinstance(value, list) else "dependentSchemas"
         beside = out.get(key)
-        out[key] = {**(beside if isinstance(beside, Mapping) else {}), name: value}
+        out[key] = {**as_mapping(beside), name: value}
     return out
 
 
@@ -264,12 +265,8 @@ def _is_echo(key: str, value: Any, name: str) -> bool:
     """
     if key != "title" or not isinstance(value, str) or not name:
         return False
-    title, known = _letters(value), _letters(name)
+    title, known = letters(value), letters(name)
     return title == known or (title.startswith(known) and " " not in value.strip())
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).lower()
 
 
 # -- one way of each -------------------------------------------------------------------------------
@@ -484,4 +481,4 @@ def _shared(one: Any, other: Any) -> list[str]:
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+    return all(map(is_number, values))

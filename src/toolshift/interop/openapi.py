@@ -10,6 +10,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
+from toolshift.core.values import as_list, as_mapping
 from toolshift.interop.normal import modern
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
@@ -54,7 +55,7 @@ class Operation:
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
     """The operations of an OpenAPI 2 or 3 document, each with its tool as MCP would list it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
-        held = document if isinstance(document, Mapping) else {}
+        held = as_mapping(document)
         rest = [key for key in ("webhooks", "components") if held.get(key)]
         only = f", only {' and '.join(rest)}, which no agent calls" if rest else ""
         raise UsageError(f"the OpenAPI document has no `paths`{only}: it offers no tool")
@@ -99,7 +100,7 @@ def _check_parameters(paths: Mapping[str, Any]) -> None:
 
 def _with_parameters(item: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A path and its operations by their methods, where they are objects; "" for the path."""
-    methods = item if isinstance(item, Mapping) else {}
+    methods = as_mapping(item)
     yield "", methods
     yield from ((one, methods[one]) for one in METHODS if isinstance(methods.get(one), Mapping))
 
@@ -137,7 +138,7 @@ def _lost_in(methods: Mapping[str, Any], document: Any) -> str:
     for name, held in _with_parameters(methods):
         place = f" of its operation `{name}`" if name else ""
         listed = held.get("parameters")
-        for number, raw in enumerate(listed if isinstance(listed, list) else (), 1):
+        for number, raw in enumerate(as_list(listed), 1):
             param = _resolved(raw, document)
             missing = [key for key in ("name", "in") if not isinstance(param.get(key), str)]
             if missing:
@@ -184,7 +185,57 @@ def _resolved(node: Any, document: Any) -> Mapping[str, Any]:
             raise UsageError(f"the reference {reference!r} leads back to itself, and to nothing")
         seen.add(reference)
         node = look_up(document, reference)
-    return node if isinstance(node, Mapping) else {}
+    return as_mapping(node)
+
+
+@dataclass
+class _Inputs:
+    """The arguments of an operation, as its parameters and its body name them one after another."""
+
+    document: Mapping[str, Any]
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
+    properties: dict[str, Any] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    styles: dict[str, Style] = field(default_factory=dict)
+    conditions: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(
+        self, key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
+    ) -> None:
+        """Adds one; a name that is taken is led by its place."""
+        own = key if key not in self.properties else f"{place}_{key}"
+        schema = dict(inlined(as_mapping(schema), self.document))
+        self.properties[own] = {**schema, "description": str(told)} if told else schema
+        self.places[own] = (place, key)
+        if style is not None:
+            self.styles[own] = style
+        if needed:
+            self.required.append(own)
+
+    def add_body(self, body: Mapping[str, Any]) -> None:
+        """Adds the properties of a body, or the whole of one that has none."""
+        schema, place = _body(body)
+        if schema is None:
+            return
+        encoded = _encoding(body)
+        laid = laid_open(as_mapping(schema), self.document)
+        for key, inner in laid.properties.items():
+            how = style_of(encoded.get(key, {}), place) if place == FORM else None
+            self.add(key, place, inner, None, key in laid.required, how)
+        if not laid.properties and place == BODY:
+            self.add(BODY, "whole", schema, None, bool(body.get("required")))
+        shown_as = {key: own for own, (where, key) in self.places.items() if where == place}
+        self.conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """All of them as one object."""
+        return {
+            "type": "object",
+            "properties": self.properties,
+            "required": self.required,
+            **({"anyOf": self.conditions} if self.conditions else {}),
+        }
 
 
 def _operation(
@@ -193,51 +244,18 @@ def _operation(
     said = item[method]
     name = said.get("operationId") or f"{method}_{path}"
     name = re.sub(r"\W+", "_", str(name)).strip("_")
-    places: dict[str, tuple[str, str]] = {}
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    conditions: list[dict[str, Any]] = []
-
-    styles: dict[str, Style] = {}
-
-    def add(
-        key: str, place: str, schema: Any, told: Any, needed: bool, style: Style | None = None
-    ) -> None:
-        own = key if key not in properties else f"{place}_{key}"
-        schema = dict(inlined(schema if isinstance(schema, Mapping) else {}, document))
-        properties[own] = {**schema, "description": str(told)} if told else schema
-        places[own] = (place, key)
-        if style is not None:
-            styles[own] = style
-        if needed:
-            required.append(own)
-
+    inputs = _Inputs(document)
     for param in _parameters(item, said, document):
         needed = bool(param.get("required")) or param["in"] == "path"
         style, told = style_of(param, param["in"]), param.get("description")
-        add(param["name"], param["in"], _schema_of(param), told, needed, style)
+        inputs.add(param["name"], param["in"], _schema_of(param), told, needed, style)
     body = _resolved(said.get("requestBody"), document)
-    schema, place = _body(body)
-    if schema is not None:
-        encoded = _encoding(body)
-        laid = laid_open(schema if isinstance(schema, Mapping) else {}, document)
-        for key, inner in laid.properties.items():
-            how = style_of(encoded.get(key, {}), place) if place == FORM else None
-            add(key, place, inner, None, key in laid.required, how)
-        if not laid.properties and place == BODY:
-            add(BODY, "whole", schema, None, bool(body.get("required")))
-        shown_as = {key: own for own, (where, key) in places.items() if where == place}
-        conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
+    inputs.add_body(body)
     told = "\n".join(str(text) for key in ("summary", "description") if (text := said.get(key)))
     shown: dict[str, Any] = {
         "name": name,
         "description": told,
-        "inputSchema": {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            **({"anyOf": conditions} if conditions else {}),
-        },
+        "inputSchema": inputs.schema,
         "annotations": {"readOnlyHint": method == "get"},
     }
     outputs = _outputs(said.get("responses"), document)
@@ -245,14 +263,17 @@ def _operation(
     shown |= {"deprecated": True} if said.get("deprecated") is True else {}
     errors = _errors(said.get("responses"), document)
     sent = {
-        own: place_in_words(place if place in _BESIDE_A_BODY else BODY, styles.get(own), inner)
-        for own, inner in properties.items()
-        for place, _ in (places[own],)
+        own: place_in_words(
+            place if place in _BESIDE_A_BODY else BODY,
+            inputs.styles.get(own),
+            inputs.properties[own],
+        )
+        for own, (place, _) in inputs.places.items()
     }
     servers = servers_of(said, item, document)
     login = _login_of(said, document)
     request = Request(method, path, servers, media_of(body), sent, login)
-    return Operation(method, path, places, shown, request, styles, errors)
+    return Operation(method, path, inputs.places, shown, request, inputs.styles, errors)
 
 
 def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -260,9 +281,9 @@ def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str
     wanted = said.get("security", document.get("security"))
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, Mapping) else None
-    known = known if isinstance(known, Mapping) else {}
+    known = as_mapping(known)
     ways = []
-    for way in wanted if isinstance(wanted, list) else ():
+    for way in as_list(wanted):
         parts = [
             _scheme(_resolved(known.get(name), document), scopes)
             for name, scopes in (way.items() if isinstance(way, Mapping) else ())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 
 _SIGNS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 _OF_2_0 = {
@@ -59,7 +59,7 @@ def style_of_2_0(param: Mapping[str, Any]) -> dict[str, Any]:
 def pairs(style: Style, name: str, value: Any) -> list[tuple[str, str]]:
     """A value as the names and values of a query, or of a form."""
     if style.is_json:
-        return [(name, JSON.encode(value).decode())]
+        return [(name, as_json(value))]
     if isinstance(value, Mapping):
         if style.name == "deepObject":
             return list(_deep(name, value))
@@ -91,7 +91,7 @@ def in_one(style: Style, name: str, value: Any, encode: bool = True) -> str:
         return quote(text(one), safe="") if encode else text(one)
 
     if style.is_json:
-        return said(JSON.encode(value).decode())
+        return said(as_json(value))
     sign = {"label": ".", "matrix": ";"}.get(style.name, ",")
     between = sign if style.explode else ","
     if isinstance(value, Mapping):
@@ -115,4 +115,4 @@ def text(value: Any) -> str:
         return value
     if value is None:
         return ""
-    return JSON.encode(value).decode()
+    return as_json(value)

@@ -27,6 +27,7 @@ from urllib.request import url2pathname
 
 from toolshift.core.documents import read_json, read_yaml
 from toolshift.core.errors import UsageError
+from toolshift.core.values import as_list, as_mapping
 from toolshift.interop.schema import DATA, MANY, child_of, look_up, unescaped
 
 INSIDE = "x-referenced"
@@ -80,7 +81,7 @@ def with_definitions(schema: Any, path: Path | None) -> Any:
     if not reader.touched:
         return schema
     own = written.get("$defs")
-    return {**written, "$defs": {**(own if isinstance(own, Mapping) else {}), **reader.targets}}
+    return {**written, "$defs": {**as_mapping(own), **reader.targets}}
 
 
 def check_references(schema: Any) -> None:
@@ -319,7 +320,7 @@ class _Reader:
         mapping = told.get("mapping")
         if not isinstance(mapping, Mapping):
             return told
-        parts = [one for key in ("oneOf", "anyOf", "allOf") for one in _list(node.get(key))]
+        parts = [one for key in ("oneOf", "anyOf", "allOf") for one in as_list(node.get(key))]
         listed = {one.get("$ref") for one in parts if isinstance(one, Mapping)}
         place = f"{spot}/discriminator/mapping"
         return {
@@ -438,10 +439,6 @@ def _inside(kind: str, key: Any) -> str:
 
 def _below(spot: str, key: Any) -> str:
     return f"{spot}/{str(key).replace('~', '~0').replace('/', '~1')}"
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _refuse(reference: str, at: _File, main: _File, spot: str, why: str) -> NoReturn:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 
 from toolshift.core.text import is_count
+from toolshift.core.values import as_list, as_mapping, is_number
 
 JSONSchema = dict[str, Any]
 MAX_NODES = 4000
@@ -61,7 +62,7 @@ def _anchored(root: Any, reference: Any) -> Any:
     if not isinstance(reference, str) or not isinstance(root, Mapping):
         return None
     for key in ("$defs", "definitions"):
-        for defined in _mapped(root.get(key)).values():
+        for defined in as_mapping(root.get(key)).values():
             if isinstance(defined, Mapping) and (
                 reference == f"#{defined.get('$anchor')}" or reference == defined.get("$id")
             ):
@@ -169,15 +170,6 @@ def _weight(node: Any, root: Any, known: dict[str, int]) -> int:
 # -- the parameters of a tool ------------------------------------------------------------------
 
 
-def _listed(value: Any) -> list[Any]:
-    """A list as it is; nothing in place of what should be one."""
-    return value if isinstance(value, list) else []
-
-
-def _mapped(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def flattened(root: Mapping[str, Any], document: Mapping[str, Any] | None = None) -> JSONSchema:
     """The root of an arguments' schema with what `$ref` and `allOf` bring laid open.
 
@@ -201,7 +193,7 @@ def _flat(
     node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ...], left: _Left
 ) -> JSONSchema:
     flat: JSONSchema = {k: v for k, v in node.items() if k not in ("$ref", "allOf")}
-    parts = list(_listed(node.get("allOf")))
+    parts = list(as_list(node.get("allOf")))
     reference = node.get("$ref")
     if isinstance(reference, str) and reference not in trail and len(trail) < DEEPEST:
         parts.append(look_up(root, reference))
@@ -212,9 +204,9 @@ def _flat(
             continue
         inner = _flat(part, root, trail, left)
         if isinstance(inner.get("properties"), Mapping):
-            flat["properties"] = _joined(inner["properties"], _mapped(flat.get("properties")))
+            flat["properties"] = _joined(inner["properties"], as_mapping(flat.get("properties")))
         if isinstance(inner.get("required"), list):
-            both = [*_listed(flat.get("required")), *inner["required"]]
+            both = [*as_list(flat.get("required")), *inner["required"]]
             flat["required"] = list(dict.fromkeys(name for name in both if isinstance(name, str)))
         condition = {key: inner[key] for key in _CONDITION if key in inner}
         own = {key: flat[key] for key in _CONDITION if key in flat}
@@ -222,7 +214,7 @@ def _flat(
             flat.update(condition)
         elif condition != own:  # its parts say something together alone
             rest += [condition] if condition else []
-        rest += _listed(inner.get("allOf"))
+        rest += as_list(inner.get("allOf"))
         more = {k: v for k, v in inner.items() if k not in _MERGED and flat.get(k) != v}
         clash = {k: v for k, v in more.items() if k in flat}
         flat.update({k: v for k, v in more.items() if k not in clash})
@@ -265,14 +257,14 @@ def tag_values(schema: Mapping[str, Any], part: Any) -> list[str]:
     if not isinstance(reference, str):
         return []
     own = reference.rpartition("/")[2]
-    mapping = _mapped(_mapped(schema.get("discriminator")).get("mapping"))
+    mapping = as_mapping(as_mapping(schema.get("discriminator")).get("mapping"))
     return [str(value) for value, to in mapping.items() if to in (reference, own)] or [own]
 
 
 def _only_value(schema: Any) -> Any:
     """The one value that a schema leaves; None where it leaves several."""
-    listed = _listed(_mapped(schema).get("enum"))
-    return _mapped(schema).get("const", listed[0] if len(listed) == 1 else None)
+    listed = as_list(as_mapping(schema).get("enum"))
+    return as_mapping(schema).get("const", listed[0] if len(listed) == 1 else None)
 
 
 def needed_with(root: Mapping[str, Any], said: Mapping[str, Any]) -> frozenset[str]:
@@ -280,19 +272,19 @@ def needed_with(root: Mapping[str, Any], said: Mapping[str, Any]) -> frozenset[s
     the values which it says choose.
     """
     flat = flattened(root)
-    needed = list(_listed(flat.get("required")))
+    needed = list(as_list(flat.get("required")))
     for key in ("anyOf", "oneOf"):
-        parts = [flattened(part, root) for part in _listed(flat.get(key)) if _mapped(part)]
+        parts = [flattened(part, root) for part in as_list(flat.get(key)) if as_mapping(part)]
         chosen = []
         for part in parts:
-            known = _mapped(part.get("properties"))
+            known = as_mapping(part.get("properties"))
             tags = {
                 name: value for name in known if (value := _only_value(known[name])) is not None
             }
             if tags and all(said.get(name) == value for name, value in tags.items()):
                 chosen.append(part)
         if len(chosen) == 1:
-            needed += _listed(chosen[0].get("required"))
+            needed += as_list(chosen[0].get("required"))
     return frozenset(name for name in needed if isinstance(name, str))
 
 
@@ -301,8 +293,8 @@ def properties_of(root: object) -> tuple[dict[str, Any], frozenset[str]]:
     if not isinstance(root, Mapping):
         return {}, frozenset()
     flat = flattened(root)
-    names = (name for name in _listed(flat.get("required")) if isinstance(name, str))
-    return dict(_mapped(flat.get("properties"))), frozenset(names)
+    names = (name for name in as_list(flat.get("required")) if isinstance(name, str))
+    return dict(as_mapping(flat.get("properties"))), frozenset(names)
 
 
 def renamed(root: Mapping[str, Any], names: Mapping[str, str]) -> JSONSchema:
@@ -435,7 +427,7 @@ def _readings(value: Any) -> Iterator[Any]:
 def types_of(schema: Mapping[str, Any]) -> frozenset[str]:
     """The types that a schema names; what is no name is none."""
     kind = schema.get("type")
-    return frozenset(one for one in _listed(kind) or [kind] if isinstance(one, str))
+    return frozenset(one for one in as_list(kind) or [kind] if isinstance(one, str))
 
 
 def takes_null(schema: Mapping[str, Any]) -> bool:
@@ -457,7 +449,7 @@ def usual(schema: Mapping[str, Any]) -> Any:
 
     None where that is open.
     """
-    listed = _listed(schema.get("enum"))
+    listed = as_list(schema.get("enum"))
     only = schema.get("const", listed[0] if len(listed) == 1 else None)
     return schema.get("default", only)
 
@@ -485,20 +477,20 @@ def each_description(schema: Any, say: Callable[[str], str]) -> Any:
 
 def words_of(schema: Any) -> Iterator[str]:
     """The choices that a schema has, and the names of properties inside of it, at every depth."""
-    for one in schema if isinstance(schema, list) else ():
+    for one in as_list(schema):
         yield from words_of(one)
-    for key, value in _mapped(schema).items():
+    for key, value in as_mapping(schema).items():
         if key in MANY:
-            yield from _mapped(value)
-            yield from words_of(list(_mapped(value).values()))
+            yield from as_mapping(value)
+            yield from words_of(list(as_mapping(value).values()))
         elif key in ("enum", "const"):
-            yield from (one for one in [*_listed(value), value] if isinstance(one, str))
+            yield from (one for one in [*as_list(value), value] if isinstance(one, str))
         elif key not in DATA:
             yield from words_of(value)
 
 
 def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = [*_listed(schema.get("anyOf")), *_listed(schema.get("oneOf"))]
+    found = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
     return [one for one in found if isinstance(one, Mapping)]
 
 
@@ -516,7 +508,7 @@ def kind_of(schema: Mapping[str, Any]) -> str:
     alternatives = list(dict.fromkeys(kind_of(one) for one in _alternatives(schema)))
     if alternatives:
         return " or ".join(alternatives)
-    values = [*_listed(schema.get("enum")), *([schema["const"]] if "const" in schema else [])]
+    values = [*as_list(schema.get("enum")), *([schema["const"]] if "const" in schema else [])]
     if values and all(isinstance(one, str) for one in values):
         return "string"
     return "object" if "properties" in schema else "any"
@@ -530,7 +522,7 @@ def choices_of(schema: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     parts = [schema, *_alternatives(schema)]
     for part in parts:
-        listed = [*_listed(part.get("enum")), part.get("const")]
+        listed = [*as_list(part.get("enum")), part.get("const")]
         found += [one for one in listed if isinstance(one, str) and one not in found]
     free = [p for p in parts[1:] if p.get("type") == "string" and not {"enum", "const"} & p.keys()]
     return [] if free else found
@@ -554,7 +546,7 @@ def _inner(schema: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
         yield from _inner(schema["items"], f"{path}[]", depth + 1)
     for part in _alternatives(schema):
         yield from _inner(part, path, depth + 1)
-    for key, inner in _mapped(schema.get("properties")).items():
+    for key, inner in as_mapping(schema.get("properties")).items():
         yield f"{path}.{key}", kind_of(inner) if isinstance(inner, Mapping) else ""
         yield from _inner(inner, f"{path}.{key}", depth + 1)
 
@@ -581,7 +573,7 @@ def leaves_of(schema: object, above: tuple[str, ...] = ()) -> Iterator[tuple[tup
 
 def _beside_null(schema: object) -> Mapping[str, Any]:
     """The schema of a value without the alternative that it is null."""
-    said = _mapped(schema)
+    said = as_mapping(schema)
     kinds = said.get("type")
     if isinstance(kinds, list):
         others = [kind for kind in kinds if kind != "null"]
@@ -589,7 +581,7 @@ def _beside_null(schema: object) -> Mapping[str, Any]:
     for key in ("anyOf", "oneOf"):
         offers = said.get(key)
         if isinstance(offers, list):
-            found = [one for one in map(_mapped, offers) if one.get("type") != "null"]
+            found = [one for one in map(as_mapping, offers) if one.get("type") != "null"]
             return _beside_null(found[0]) if len(found) == 1 else said
     return said
 
@@ -597,7 +589,7 @@ def _beside_null(schema: object) -> Mapping[str, Any]:
 def _least(schema: Mapping[str, Any]) -> float | int:
     for key, more in (("minimum", 0), ("exclusiveMinimum", 1)):
         bound = schema.get(key)
-        if isinstance(bound, int | float) and not isinstance(bound, bool):
+        if is_number(bound):
             return bound + more or 1
     return 1
 
@@ -648,7 +640,7 @@ def sample(schema: object, word: str = "sample", depth: int = 0) -> Any:
         fewest = max(1, _count(schema, "minItems", 4))
         return [sample(schema.get("items", {}), word, depth + 1)] * fewest
     if kind == "object" or "properties" in schema:
-        known = _mapped(schema.get("properties"))
+        known = as_mapping(schema.get("properties"))
         return {name: sample(inner, word, depth + 1) for name, inner in known.items()}
     text = _FORMATS.get(str(schema.get("format", "")), word)
     return text.ljust(_count(schema, "minLength", 200), "x")

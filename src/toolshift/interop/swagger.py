@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolshift.core.values import as_list, as_mapping
 from toolshift.interop.parameter_styles import style_of_2_0
 
 _FORM = "application/x-www-form-urlencoded"
@@ -23,9 +24,9 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
     scheme = next(iter(given.get("schemes") or ()), "https")
     address = f"{scheme}://{given['host']}" if given.get("host") else ""
     consumes = given.get("consumes")
-    shared = {name: param for name, param in _mapping(given.get("parameters")).items() if param}
+    shared = {name: param for name, param in as_mapping(given.get("parameters")).items() if param}
     paths = {
-        path: _item(item, shared, consumes) for path, item in _mapping(given.get("paths")).items()
+        path: _item(item, shared, consumes) for path, item in as_mapping(given.get("paths")).items()
     }
     made = {
         "openapi": "3.0.3",
@@ -37,7 +38,7 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
             "schemas": given.get("definitions") or {},
             "securitySchemes": {
                 name: _scheme(one)
-                for name, one in _mapping(given.get("securityDefinitions")).items()
+                for name, one in as_mapping(given.get("securityDefinitions")).items()
             },
             "parameters": {
                 name: _param(param)
@@ -45,7 +46,7 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
                 if param.get("in") not in ("body", "formData")
             },
             "responses": {
-                name: _response(one) for name, one in _mapping(given.get("responses")).items()
+                name: _response(one) for name, one in as_mapping(given.get("responses")).items()
             },
         },
     }
@@ -55,13 +56,9 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scheme(scheme: Any) -> Any:
     """A login in the words of 3.0."""
-    if _mapping(scheme).get("type") != "basic":
+    if as_mapping(scheme).get("type") != "basic":
         return scheme
     return {**{k: v for k, v in scheme.items() if k != "type"}, "type": "http", "scheme": "basic"}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _item(item: Any, shared: Mapping[str, Any], consumes: Any) -> Any:
@@ -77,10 +74,10 @@ def _item(item: Any, shared: Mapping[str, Any], consumes: Any) -> Any:
 
 def _shared(param: Any, shared: Mapping[str, Any]) -> Mapping[str, Any]:
     """A parameter; one of the document where it is a reference."""
-    reference = _mapping(param).get("$ref")
+    reference = as_mapping(param).get("$ref")
     if isinstance(reference, str) and reference.startswith("#/parameters/"):
-        return _mapping(shared.get(reference.removeprefix("#/parameters/")))
-    return _mapping(param)
+        return as_mapping(shared.get(reference.removeprefix("#/parameters/")))
+    return as_mapping(param)
 
 
 def _operation(
@@ -96,7 +93,7 @@ def _operation(
     if body:
         out["requestBody"] = body
     out["responses"] = {
-        code: _response(one) for code, one in _mapping(said.get("responses")).items()
+        code: _response(one) for code, one in as_mapping(said.get("responses")).items()
     }
     return out
 
@@ -124,7 +121,7 @@ def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:
         for each in fields
     }
     needed = [str(each.get("name")) for each in fields if each.get("required")]
-    listed = kinds if isinstance(kinds, list) else []
+    listed = as_list(kinds)
     parts = "multipart/form-data"
     kind = parts if parts in listed and _FORM not in listed else _FORM
     schema = {"type": "object", "properties": properties, "required": needed}

@@ -28,6 +28,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import DESCRIPTION, NAME, Effect, Field, Param, Tool, input_schema
 from toolshift.core.value_shape import Shape
+from toolshift.core.values import as_list
 from toolshift.interop.conditions import restated
 from toolshift.interop.schema import JSONSchema, inlined, leaves_of, properties_of, renamed, sample
 
@@ -285,7 +286,7 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
     order = [param.name for param in tool.params]
     gone = {before[name].name for name in before if name not in own}
     asked = schema.get("required")  # some servers write `true` here
-    names = asked if isinstance(asked, list) else []
+    names = as_list(asked)
     required = [name for name in names if isinstance(name, str) and name not in gone]
     required += [p.name for p in new if p.required]
     schema |= {"type": "object", "properties": {name: shown[name] for name in order}}

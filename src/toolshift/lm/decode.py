@@ -165,15 +165,9 @@ class Decoder:
         limit: int,
         constraints: Sequence[Constraint] | None = None,
     ) -> list[list[int]]:
-        """Completes each prompt, without its stop token.
+        """Completes each prompt, of which none is empty, without its stop token.
 
-        Args:
-            prompts: token ids, none empty.
-            limit: the most tokens to make for one prompt.
-            constraints: what may follow, one a prompt; they are used up.
-
-        Returns:
-            Token ids, one list a prompt, in their order.
+        There is one constraint a prompt; they are used up.
         """
         sequences = [np.asarray(prompt, dtype=np.int32) for prompt in prompts]
         self._made: list[list[int]] = [[] for _ in sequences]
@@ -196,8 +190,7 @@ class Decoder:
     def forget(self, keep_room: bool = False) -> None:
         """Drops all keys and values that are kept between calls, and gives the memory back.
 
-        Args:
-            keep_room: keep the memory where graphs read and write it, for those that come next.
+        `keep_room` keeps the memory where graphs read and write it, for those that come next.
         """
         self._said_before = Guesser([])  # or what is computed would depend on what was before
         keep_room = keep_room and self.graphs is not None and self.graphs.works

@@ -19,6 +19,7 @@ from toolshift.core.calls import (
 )
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
+from toolshift.core.values import as_list, as_mapping
 
 Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
 """How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.
@@ -184,11 +185,11 @@ _SHOWN = ("name", "description", "parameters")
 
 def _declared(schema: Any) -> tuple[Mapping[str, Any], list[Any]]:
     """The properties of a schema and which are required; servers write other things there too."""
-    schema = schema if isinstance(schema, Mapping) else {}
+    schema = as_mapping(schema)
     properties, required = schema.get("properties"), schema.get("required")
     return (
-        properties if isinstance(properties, Mapping) else {},
-        required if isinstance(required, list) else [],
+        as_mapping(properties),
+        as_list(required),
     )
 
 

@@ -13,7 +13,7 @@ from toolshift.core.scene import Scene, Stack
 from toolshift.episode.episode import End, heard_in, read_ending
 from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
-from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
+from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, shift_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.measure.two_runs import by_cell, find_agent, same_shifts, version_notes
 from toolshift.reading.prose import ProseReader
@@ -85,21 +85,7 @@ Pair = tuple[Cell, Record, Record]
 def compare(
     before: RunFolder, after: RunFolder, agent_before: str = "", agent_after: str = ""
 ) -> Comparison:
-    """Compares an agent of one run with an agent of another.
-
-    Args:
-        before: the earlier run.
-        after: the later run.
-        agent_before: its name; "" for the only one.
-        agent_after: its name; "" for the only one.
-
-    Returns:
-        The differences, paired by scene.
-
-    Raises:
-        UsageError: for an agent that is not in its run, where no scene is in both, and where a
-            shift has another version in the later run.
-    """
+    """Compares an agent of one run with an agent of another, scene by scene; "" is the only one."""
     same_shifts(before, after)
     first, second = find_agent(before, agent_before), find_agent(after, agent_after)
     one, other = by_cell(before, first), by_cell(after, second)
@@ -120,7 +106,7 @@ def compare(
         everything=_contrast("all scenes", pairs),
         tiers=_table(shifted, tier_of, TIER_ORDER),
         cells=_table(shifted, lambda cell: f"{tier_of(cell)} / {dimension_of(cell)}"),
-        shifts=_table(shifted, _shift_of),
+        shifts=_table(shifted, shift_of),
         only_before=len(one) - len(both),
         only_after=len(other) - len(both),
         void=len(every) - len(pairs),
@@ -133,20 +119,10 @@ def regrade_run(
     judge: ProseReader | None = None,
     leave: Callable[[str], None] = lambda why: None,
 ) -> tuple[list[Record], list[Regraded]]:
-    """Grades the traces of a run again, from what its folder holds.
+    """Grades the traces of a run again, from what its folder holds; gives what has changed too.
 
-    Where that is not enough to make a scene, the verdict stays as it is stored.
-
-    Args:
-        folder: the run, which stays as it is.
-        judge: reads again what ended an episode in prose; None leaves every ending as it was read.
-        leave: told for each verdict that stays as it is stored why that is so.
-
-    Returns:
-        The records with the new verdicts, and the verdicts that are not as they were.
-
-    Raises:
-        UsageError: where a scene can no longer be made as it was.
+    Where that is not enough to make a scene, the verdict stays as it is stored, and `leave` is told
+    why. Without a judge every ending stays as it was read.
     """
     shifts_as_they_were(folder)
     records, changed = [], []
@@ -171,14 +147,6 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
 
     Where the judge takes it for what would not have ended it (a question, or an answer to a request
     that others follow), nobody knows how it would have gone on, so it stays as it was read.
-
-    Args:
-        scene: of the episode.
-        record: the episode.
-        judge: reads the message.
-
-    Returns:
-        The record with the new ending, labelled; as it is where no such words ended it.
     """
     if not record.steps or record.end not in ("answered", "refused"):
         return record
@@ -211,14 +179,7 @@ def _sequential_notes(*runs: RunFolder) -> list[str]:
 
 
 def shifts_as_they_were(folder: RunFolder) -> None:
-    """Checks that the shifts of a run have not changed since.
-
-    Args:
-        folder: the run.
-
-    Raises:
-        UsageError: where one has.
-    """
+    """Checks that the shifts of a run have not changed since."""
     for name, version in folder.manifest.shifts.items():
         now = find_shift(name).version
         if now != version:
@@ -227,10 +188,6 @@ def shifts_as_they_were(folder: RunFolder) -> None:
                 "now: its traces belong to other scenes. Start a new run, or use the "
                 f"ToolShift that made them ({folder.manifest.toolshift})."
             )
-
-
-def _shift_of(cell: Cell) -> str:
-    return "+".join(applied.shift for applied in cell.shifts)
 
 
 def _table(

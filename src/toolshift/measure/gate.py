@@ -36,7 +36,7 @@ from toolshift.measure.gate_statistics import (
     decide,
     more_tasks,
 )
-from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
+from toolshift.measure.metrics import TIER_ORDER, dimension_of, shift_of, tier_of
 from toolshift.measure.statistics import Interval, task_means
 from toolshift.measure.two_runs import (
     PairedRuns,
@@ -49,7 +49,7 @@ from toolshift.measure.two_runs import (
 )
 from toolshift.runs.cell import Cell
 from toolshift.runs.design import FIXED, read_budget
-from toolshift.runs.plan import Plan
+from toolshift.runs.plan import Plan, is_placebo
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.sequential import UNKNOWN, Claims, Course, Pair, outcome_of
 

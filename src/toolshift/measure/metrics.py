@@ -25,7 +25,7 @@ from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scored
 from toolshift.measure.statistics import Interval
 from toolshift.measure.tally import Tally, pairs
 from toolshift.runs.cell import Cell
-from toolshift.runs.plan import PLACEBO
+from toolshift.runs.plan import PLACEBO, is_placebo
 from toolshift.shifts.registry import find_shift
 
 ALPHA = 0.05
@@ -182,11 +182,6 @@ def dimension_of(cell: Cell) -> str:
 
 def _common(values: set[str]) -> str:
     return values.pop() if len(values) == 1 else COMPOSED if values else "none"
-
-
-def is_placebo(cell: Cell) -> bool:
-    """Whether a cell belongs to the placebo arm."""
-    return [applied.shift for applied in cell.shifts] == [PLACEBO]
 
 
 def arm_of(cell: Cell) -> str:

@@ -24,7 +24,6 @@ from toolshift.episode.causes import BROKE_DOWN
 from toolshift.measure.diagnosis import fault_in_line
 from toolshift.measure.gate import MAX_VOID
 from toolshift.measure.gate_statistics import Verdict
-from toolshift.measure.metrics import is_placebo
 from toolshift.measure.two_runs import (
     PairedScene,
     baseline_alone,
@@ -33,6 +32,7 @@ from toolshift.measure.two_runs import (
     pair_runs,
     version_notes,
 )
+from toolshift.runs.plan import is_placebo
 from toolshift.runs.run_folder import Record, RunFolder
 
 LEVEL = Fraction(1, 20)

@@ -19,9 +19,10 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.measure import statistics as st
-from toolshift.measure.metrics import ALPHA, Scores, is_placebo
+from toolshift.measure.metrics import ALPHA, Scores
 from toolshift.measure.two_runs import by_cell
 from toolshift.runs.cell import Cell
+from toolshift.runs.plan import is_placebo
 from toolshift.runs.run_folder import Record, RunFolder
 
 Arm = Literal["anchor", "fresh"]

@@ -13,7 +13,8 @@ import msgspec
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import JSON, Tool
+from toolshift.core.tool import Tool
+from toolshift.core.values import as_json
 from toolshift.episode.grading_rules import answers_right
 
 ENDINGS = ("answer", "refuse", "failure", "budget")
@@ -113,7 +114,7 @@ def _act(step: Step, known: dict[str, frozenset[str]], right: bool) -> Act:
     if step.kind != "call":
         return Act(step.kind, step.name or step.slot, ok=step.ok, right=right, said=step.said)
     true = frozenset(name for name, _ in step.true)
-    calls = frozenset(f"{name}{JSON.encode(made).decode()}" for name, made in step.true)
+    calls = frozenset(f"{name}{as_json(made)}" for name, made in step.true)
     tools = true | known.get(step.name, frozenset()) or frozenset((step.name,))
     return Act("call", step.name, tools, calls, step.ok)
 

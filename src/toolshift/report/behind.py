@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolshift.core.ask import as_said
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import JSON, Param, Tool
+from toolshift.core.tool import Param, Tool
+from toolshift.core.values import as_json, as_text
 from toolshift.episode.grading_rules import due_by_turn
 from toolshift.interop.schema import choices_of, kind_of
 
@@ -64,7 +64,7 @@ def _differing(call: Step, expected: Step) -> list[str]:
 
 
 def _written(arguments: dict[str, Any], name: str) -> str:
-    return JSON.encode(arguments[name]).decode() if name in arguments else "left out"
+    return as_json(arguments[name]) if name in arguments else "left out"
 
 
 def changes_behind(scene: Scene, steps: Sequence[Step], guilty: int | None) -> list[str]:
@@ -152,7 +152,7 @@ def _of_default(before: Param, after: Param, tool: str, call: Step) -> Iterator[
     """Another default of a parameter that the call leaves out."""
     was, now = (param.schema.get("default") for param in (before, after))
     if was != now and after.name not in call.given and not after.required:
-        told = ("nothing" if value is None else as_said(value)[:60] for value in (now, was))
+        told = ("nothing" if value is None else as_text(value)[:60] for value in (now, was))
         yield "{} of {} is {} where it is left out, and was {}".format(after.name, tool, *told)
 
 

@@ -14,7 +14,8 @@ from toolshift.core.message import ASK_USER
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.text import visible
-from toolshift.core.tool import JSON, Param, Tool
+from toolshift.core.tool import Param, Tool
+from toolshift.core.values import as_json, as_text
 from toolshift.interop.schema import choices_of, kind_of
 from toolshift.measure.scored import is_empty, texts_beside
 from toolshift.report.words import right_refusal
@@ -64,7 +65,7 @@ def transcript(steps: Sequence[Step]) -> list[str]:
 def as_call(step: Step) -> str:
     """A call as one line: the name of the tool, and the arguments as JSON."""
     spoken = step.arguments
-    text = spoken if isinstance(spoken, str) else JSON.encode(spoken).decode()
+    text = as_text(spoken)
     return f"{step.name} {text}"
 
 
@@ -137,7 +138,7 @@ def _param(param: Param) -> str:
     choices = choices_of(param.schema)
     kind = " | ".join(choices) if choices else kind_of(param.schema)
     default = param.schema.get("default")
-    usual = "" if default is None else f" = {JSON.encode(default).decode()}"
+    usual = "" if default is None else f" = {as_json(default)}"
     return f"{param.name}{'' if param.required else '?'}: {kind}{usual}"
 
 

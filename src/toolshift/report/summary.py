@@ -6,14 +6,13 @@ from the placebo arm is called a loss; one of too few tasks is given in counts, 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from functools import cache
 from math import isnan
-from pathlib import Path
 from typing import Literal
 
 from toolshift.core.shift import split_version, without_versions
+from toolshift.core.tables import table_beside
 from toolshift.measure.diagnosis import (
     CEILING,
     FLOOR,
@@ -184,9 +183,7 @@ def sureness(agent: AgentReport) -> list[tuple[str, str]]:
 @cache
 def phrases() -> dict[str, dict[str, str]]:
     """Shifts, tiers and causes in plain words."""
-    file = Path(__file__).with_name("phrases.toml")
-    tables: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return tables
+    return table_beside(__file__, "phrases.toml")
 
 
 def undefined_because(row: Measures) -> str:

@@ -20,12 +20,13 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, placed
 from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
-from toolshift.core.names import MAX_NAME, is_taken_by_all, unknown
+from toolshift.core.names import MAX_NAME, is_taken_by_all, letters, unknown
 from toolshift.core.plugins import undecorated
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.core.world import POOLS, World
 from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
@@ -379,7 +380,7 @@ def _surplus_write(scene: Scene, steps: Sequence[Step]) -> str:
 
 def _in_first_prompt(scene: Scene) -> str:
     """An answer that is a code and stands in the first prompt; "" where there is none."""
-    first = JSON.encode(list(messages(scene, ()))).decode()
+    first = as_json(list(messages(scene, ())))
     codes = (ask.expected for ask in scene.asks if ask.expected and "-" in ask.expected)
     return next((code for code in codes if code in first), "")
 
@@ -451,7 +452,7 @@ def _pieces(text: str) -> set[str]:
 @lru_cache(maxsize=4096)
 def _text(scene: Scene) -> str:
     tools = [[t.name, t.description, [(p.name, p.schema) for p in t.params]] for t in scene.tools]
-    return JSON.encode([tools, messages(scene, scene.rehearsal)]).decode()
+    return as_json([tools, messages(scene, scene.rehearsal)])
 
 
 # -- pools and wording -------------------------------------------------------------------------
@@ -513,15 +514,10 @@ def _invented(scenes: Iterable[Scene]) -> Iterator[str]:
     """The tool names that are no form of a true one, such as `getHours` of `get_hours`."""
     for scene in scenes:
         true = {tool.name for tool in (*scene.clean.tools, *scene.world.tools)}
-        plain = set(map(_letters, true))
+        plain = set(map(letters, true))
         for tool in scene.tools:
-            if tool.name not in true and not any(old in _letters(tool.name) for old in plain):
+            if tool.name not in true and not any(old in letters(tool.name) for old in plain):
                 yield tool.name
-
-
-def _letters(name: str) -> str:
-    """The letters and digits of a name in lower case."""
-    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _wording(bench: Bench, name: str) -> Verdict:

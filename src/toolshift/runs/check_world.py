@@ -14,6 +14,7 @@ from toolshift.core.errors import UsageError, WorldFault, defined_at, placed
 from toolshift.core.names import nearest
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, Field, Result, Tool, invalid_arguments
+from toolshift.core.values import is_number
 from toolshift.core.world import POOLS, Truth, World
 from toolshift.episode.draw import make_scene, phrase
 
@@ -142,7 +143,7 @@ def _typed(tool: Tool, field: Field, values: list[Any]) -> Iterator[str]:
                 f"{field.type!r}, and its value is {value!r:.60}"
             )
             return
-        if not numeric and isinstance(value, int | float) and not isinstance(value, bool):
+        if not numeric and is_number(value):
             yield (
                 f"the field {'.'.join(field.path)!r} of {tool.name} is declared as type='string', "
                 f"and its value is {value!r:.60}: declare type='number'"

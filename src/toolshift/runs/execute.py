@@ -142,17 +142,7 @@ class Finished:
 def execute(spec: RunSpec, watch: Progress = lambda done, total: None) -> Finished:
     """Plans a run, plays what its folder does not hold yet, and stores it.
 
-    Args:
-        spec: what is run.
-        watch: told how many episodes are done, and of how many.
-
-    Returns:
-        The run, with the episodes of earlier processes.
-
-    Raises:
-        UsageError: where nothing is left to run, or an agent or the folder cannot work; finished
-            episodes are kept.
-        BudgetSpent: where the money is spent; the run can be resumed.
+    Whatever ends it, finished episodes are kept; after `BudgetSpent` it can be resumed.
     """
     with planning(spec) as (plan, prefetch):
         return play_plan(spec, plan, prefetch, watch)
@@ -164,15 +154,7 @@ def planning(
 ) -> Iterator[tuple[Plan, Prefetch | None]]:
     """Plans a run; where the agents allow it, they play its scenes meanwhile.
 
-    Args:
-        spec: what is run; with a plan in it there is nothing to do.
-        watch: told how many cells have been looked at.
-
-    Yields:
-        The plan, and what has been played, both for `play_plan`.
-
-    Raises:
-        UsageError: where nothing is left to run, or an agent or the folder cannot work.
+    Yields the plan, and what has been played, both for `play_plan`.
     """
     if isinstance(spec.what, Plan):
         yield spec.what, None
@@ -206,20 +188,9 @@ def play_plan(
     prefetch: Prefetch | None = None,
     watch: Progress = lambda done, total: None,
 ) -> Finished:
-    """Plays a plan, or the rest of it.
+    """Plays a plan, or the rest of it; `prefetch` was played while the plan was made.
 
-    Args:
-        spec: what is run.
-        plan: of that.
-        prefetch: episodes that were played while the plan was made.
-        watch: told how many episodes are done, and of how many.
-
-    Returns:
-        The run, with the episodes of earlier processes.
-
-    Raises:
-        UsageError: where an agent or the folder cannot work; finished episodes are kept.
-        BudgetSpent: where the money is spent; the run can be resumed.
+    Whatever ends it, finished episodes are kept; after `BudgetSpent` it can be resumed.
     """
     store = _store(spec, plan)
     store.told = emitter(plan.cells)

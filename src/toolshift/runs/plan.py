@@ -109,7 +109,7 @@ def make_plan(
     if not any(not row.not_applicable for row in rows):
         why = rows[0].not_applicable if rows else "no task kind was selected"
         raise UsageError(f"there is nothing to run: {why}")
-    shifted = [row for row in rows if row.cell.shifts and not _is_placebo(row.cell)]
+    shifted = [row for row in rows if row.cell.shifts and not is_placebo(row.cell)]
     if shifted and all(row.not_applicable and not row.broken for row in shifted):
         names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
         raise FitsNoTask(
@@ -121,7 +121,8 @@ def make_plan(
     return Plan(selection, versions, _with_trials(rows, selection.trials))
 
 
-def _is_placebo(cell: Cell) -> bool:
+def is_placebo(cell: Cell) -> bool:
+    """Whether a cell belongs to the placebo arm."""
     return [applied.shift for applied in cell.shifts] == [PLACEBO]
 
 

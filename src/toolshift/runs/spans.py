@@ -25,7 +25,8 @@ from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import JSON, as_openai
+from toolshift.core.tool import as_openai
+from toolshift.core.values import as_json, as_text
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import EpisodeListener, Record
 
@@ -193,7 +194,7 @@ class _Emitted:
             "gen_ai.conversation.id": record.episode,
             "gen_ai.usage.input_tokens": record.usage.input_tokens,
             "gen_ai.usage.output_tokens": record.usage.output_tokens,
-            "gen_ai.tool.definitions": _json([_definition(t) for t in self._scene.tools]),
+            "gen_ai.tool.definitions": as_json([_definition(t) for t in self._scene.tools]),
             f"{OURS}.cell": record.cell,
             f"{OURS}.task": cell.lineage,
             f"{OURS}.trial": cell.trial,
@@ -276,7 +277,7 @@ class _Emitted:
         wanted = os.environ.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
         if wanted.lower() in ("false", "no_content", "event_only"):
             return {}
-        return {name: one if isinstance(one, str) else _json(one) for name, one in contents.items()}
+        return {name: as_text(one) for name, one in contents.items()}
 
 
 def _parts(name: str, step: Step) -> list[dict[str, Any]]:
@@ -299,7 +300,3 @@ def _text(content: str) -> dict[str, str]:
 
 def _definition(tool: Any) -> dict[str, Any]:
     return {"type": "function", **as_openai(tool)["function"]}
-
-
-def _json(data: Any) -> str:
-    return JSON.encode(data).decode()

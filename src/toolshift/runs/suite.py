@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
-from pathlib import Path
 from typing import SupportsIndex, TypeVar
 
 import msgspec
@@ -16,6 +14,7 @@ from toolshift.core.names import unknown
 from toolshift.core.registry import Registry, no_such
 from toolshift.core.scene import Stack
 from toolshift.core.shift import split_version
+from toolshift.core.tables import table_beside
 from toolshift.core.world import POOLS, World
 from toolshift.runs.cell import Cell, write_stack
 from toolshift.shifts.registry import find_shift
@@ -187,9 +186,7 @@ _QUICK = (
 
 _REALISTIC = tuple(
     f"{stack}*{number}"
-    for stack, number in tomllib.loads(
-        Path(__file__).with_name("realistic.toml").read_text(encoding="utf-8")
-    )["stacks"].items()
+    for stack, number in table_beside(__file__, "realistic.toml")["stacks"].items()
 )
 
 _NAMES_3 = """

@@ -7,10 +7,9 @@ the schema, or comes back with less.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -21,6 +20,7 @@ from toolshift.core.codecs import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Param, Result, Tool, error
 from toolshift.core.value_shape import Shape
 from toolshift.interop.conditions import restated_value
@@ -30,17 +30,12 @@ from toolshift.shifts.action import reach
 from toolshift.shifts.careless import AssumesDefaults, naive_fails, oracle_unchanged
 from toolshift.shifts.dependency import links, used
 from toolshift.shifts.oracle_trace import replay
+from toolshift.shifts.wording import form_of
 
-with Path(__file__).with_name("arguments.toml").open("rb") as _file:
-    TABLES: dict[str, Any] = tomllib.load(_file)
+TABLES: dict[str, Any] = table_beside(__file__, "arguments.toml")
+said = partial(form_of, TABLES)
 
 Schema = dict[str, Any]
-
-
-def said(table: str, scene: Scene, rng: Random) -> Any:
-    """A wording of the scene's pool; draws only where there is a choice."""
-    forms = TABLES[table][scene.task.pool]
-    return forms[0] if len(forms) == 1 else rng.choice(forms)
 
 
 # -- parameters that are written otherwise -----------------------------------------------------

@@ -8,15 +8,15 @@ solver makes of that is the proof.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import Any
 
 from toolshift.core.names import short
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Field, Param, Tool
 from toolshift.episode.grading_rules import effects_of
 from toolshift.shifts.rewiring import (
@@ -32,6 +32,7 @@ from toolshift.shifts.rewiring import (
     joined_returns,
     label,
 )
+from toolshift.shifts.wording import form_of
 
 Step = Callable[[Scene], Rewired | None]
 Words = dict[str, Any]
@@ -39,14 +40,8 @@ Words = dict[str, Any]
 HANDLE, PERMIT = " handle", " permit"
 """What the facts end in that a split and a guard make."""
 
-with Path(__file__).with_name("dependency.toml").open("rb") as _file:
-    TABLES: dict[str, dict[str, list[Words]]] = tomllib.load(_file)
-
-
-def words(table: str, scene: Scene, rng: Random) -> Words:
-    """A wording of the scene's pool; draws only where there is a choice."""
-    forms = TABLES[table][scene.task.pool]
-    return forms[0] if len(forms) == 1 else rng.choice(forms)
+TABLES: dict[str, dict[str, list[Words]]] = table_beside(__file__, "dependency.toml")
+words = partial(form_of, TABLES)
 
 
 def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Change:

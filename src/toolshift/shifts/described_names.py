@@ -7,11 +7,10 @@ by words that no table knows, or that mean something else there; its description
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import NAME, Tool
 from toolshift.shifts.wording import TABLES, synonym
 
@@ -19,8 +18,7 @@ MAX_NAME = 64
 """Characters that clients allow in a tool's name."""
 WORDS, MAX_WORDS = 3, 7
 """How many words a name has where there are so many, and at most."""
-with Path(__file__).with_suffix(".toml").open("rb") as _file:
-    _TABLE: dict[str, list[str]] = tomllib.load(_file)
+_TABLE: dict[str, list[str]] = table_beside(__file__, "described_names.toml")
 _FAMILIAR, _EMPTY, _BETWEEN = (frozenset(_TABLE[key]) for key in ("familiar", "empty", "between"))
 SYNONYMS = {word: frozenset((word, *TABLES["verbs"].get(word, ()))) for word in _TABLE["familiar"]}
 """Verbs, each with those that mean the same whatever they are about."""

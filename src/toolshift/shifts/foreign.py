@@ -8,22 +8,20 @@ agent passes to it, and the oracle's proof of a scene holds among any number of 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 from toolshift.core import seed as seeds
 from toolshift.core.scene import Scene
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Effect, Param, Result, Tool, error
 from toolshift.interop.tools import Toolbox
 
-with Path(__file__).with_name("foreign.toml").open("rb") as _file:
-    TABLES: dict[str, Any] = tomllib.load(_file)
+TABLES: dict[str, Any] = table_beside(__file__, "foreign.toml")
 
 NO_RECORD, CLOSED = "no_record", "read_only_access"
 """Codes of what foreign tools answer. Neither is one that a refusal can rest on (`not_found`)."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
@@ -17,14 +15,14 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import MAX_ATTEMPTS
 from toolshift.core.step import Step
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Result, Tool
 
 T = TypeVar("T")
 MAX_CALLS = 20
 """As many calls as the oracle may need in a shifted scene, of the 24 that an agent has."""
 
-with Path(__file__).with_name("observation.toml").open("rb") as file:
-    TABLES: dict[str, Any] = tomllib.load(file)
+TABLES: dict[str, Any] = table_beside(__file__, "observation.toml")
 
 
 @dataclass(frozen=True)

@@ -58,15 +58,7 @@ class Index:
                 self._holders.setdefault(word, []).append((place, told))
 
     def search(self, query: str, most: int) -> tuple[Tool, ...]:
-        """The tools that match a query best.
-
-        Args:
-            query: words; the order does not matter.
-            most: how many tools at most.
-
-        Returns:
-            Those that share a word with the query, by the BM25 score, the best first.
-        """
+        """The tools that share a word with a query, by their BM25 score, the best first."""
         scores = self.score(query)
         ranked = sorted(range(len(self.tools)), key=lambda place: (-scores[place], place))
         return tuple(self.tools[place] for place in ranked[:most] if scores[place] > 0)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from pathlib import Path
 
 import msgspec
+
+from toolshift.core.tables import table_beside
 
 
 class RealDrift(msgspec.Struct, frozen=True):
@@ -36,9 +36,9 @@ class RealDrift(msgspec.Struct, frozen=True):
 
 @cache
 def _known() -> dict[str, RealDrift]:
-    path = Path(__file__).with_name("real_drift.toml")
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    return msgspec.convert(raw, dict[str, RealDrift], strict=False)
+    return msgspec.convert(
+        table_beside(__file__, "real_drift.toml"), dict[str, RealDrift], strict=False
+    )
 
 
 def real_drift(shift: str) -> RealDrift | None:

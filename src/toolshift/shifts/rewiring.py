@@ -13,6 +13,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.tool import Field, Param, Result, Tool, error
 from toolshift.core.value_shape import moved
+from toolshift.core.values import held_in
 
 MAX_PAGES = 200
 _SOME_DAYS, _SOME_MINUTES = timedelta(days=9), 75
@@ -330,7 +331,7 @@ class Former:
 
 def _leaves(value: Any) -> Iterator[Any]:
     """The texts and numbers of JSON data, at every depth."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner = held_in(value)
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value
     for one in inner:

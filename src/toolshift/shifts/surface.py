@@ -17,7 +17,8 @@ from toolshift.core import seed as seeds
 from toolshift.core.codecs import each_text
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.text import QUOTES
-from toolshift.core.tool import JSON, Hint, Param, Result, Tool, error
+from toolshift.core.tool import Hint, Param, Result, Tool, error
+from toolshift.core.values import as_json, is_number
 from toolshift.interop.schema import each_description, words_of
 
 Names = Mapping[str, str]
@@ -75,7 +76,7 @@ class Surface(Layer):
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         if name in self.answers:
             answer = self.answers[name]
-            parts = (self.seed, name, JSON.encode(arguments).decode())
+            parts = (self.seed, name, as_json(arguments))
             return answer.with_(data=decoy(answer.data, *parts))
         if name in self.names and name not in self._below:
             return error("unknown_tool", f"There is no tool named {name}.")
@@ -372,7 +373,7 @@ def decoy(data: object, *parts: object) -> Any:
         if _CLOCK.search(data):
             return data
         return re.sub(r"\d", lambda _: str(rng.randrange(1, 10)), data)
-    if isinstance(data, (int, float)) and not isinstance(data, bool):
+    if is_number(data):
         other = data * rng.uniform(0.6, 1.4)
         return round(other) if isinstance(data, int) else round(other, 1)
     return data

@@ -7,18 +7,17 @@ wording.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import Any
 
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import (
-    JSON,
     Effect,
     Field,
     Hint,
@@ -29,22 +28,18 @@ from toolshift.core.tool import (
     error,
     input_schema,
 )
+from toolshift.core.values import as_json
 from toolshift.shifts.action import free_names, reach, reworded, reworded_params
 from toolshift.shifts.careless import oracle_unchanged
 from toolshift.shifts.rewiring import bare
 from toolshift.shifts.surface import Surface
+from toolshift.shifts.wording import form_of
 
-with Path(__file__).with_name("toolset.toml").open("rb") as _file:
-    TABLES: dict[str, Any] = tomllib.load(_file)
+TABLES: dict[str, Any] = table_beside(__file__, "toolset.toml")
+said = partial(form_of, TABLES)
 
 CHOICE, NEST, QUERY = " operation", " arguments", " query"
 """What the facts end in that these tools take."""
-
-
-def said(table: str, scene: Scene, rng: Random) -> Any:
-    """A wording of the scene's pool; draws only where there is a choice."""
-    forms = TABLES[table][scene.task.pool]
-    return forms[0] if len(forms) == 1 else rng.choice(forms)
 
 
 def whole(tool: Tool) -> bool:
@@ -274,7 +269,7 @@ def _entry(tool: Tool) -> dict[str, Any]:
     """What a search tells of a tool; its schema as text, which every format of results can hold."""
     schema = {k: v for k, v in input_schema(tool).items() if k != "additionalProperties"}
     told = {"name": tool.name, "description": tool.description}
-    return {**told, "parameters": JSON.encode(schema).decode()}
+    return {**told, "parameters": as_json(schema)}
 
 
 @shift(

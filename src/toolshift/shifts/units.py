@@ -7,10 +7,8 @@ so an agent has to convert where it compares a value with what the user said, or
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,16 +18,17 @@ from toolshift.core.codecs import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tables import table_beside
 from toolshift.core.tool import Field, Param, Result, Tool
 from toolshift.core.value_shape import Shape, moved, tidy
+from toolshift.core.values import is_number
 from toolshift.shifts.arguments import Reshaped
 from toolshift.shifts.careless import IgnoresUnits, naive_fails, oracle_unchanged
 from toolshift.shifts.dependency import used
 from toolshift.shifts.oracle_trace import replay
 from toolshift.shifts.surface import Surface
 
-with Path(__file__).with_name("units.toml").open("rb") as _file:
-    TABLES: dict[str, Any] = tomllib.load(_file)
+TABLES: dict[str, Any] = table_beside(__file__, "units.toml")
 
 _UNITS = re.compile(r"\b(euro|kilomet|minute|kilogram|milligram)", re.IGNORECASE)
 """A description that names a unit itself, which a note would contradict."""
@@ -53,8 +52,7 @@ class Conversion:
         """The value as it is shown."""
         if isinstance(value, str):
             return moved(value, self.minutes)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return tidy(value * self.scale) if number and self.scale != 1 else value
+        return tidy(value * self.scale) if is_number(value) and self.scale != 1 else value
 
 
 @dataclass(frozen=True, eq=False)

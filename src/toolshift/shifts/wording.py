@@ -7,19 +7,25 @@ test. The tables are in `perception.toml`, and the name sets of tools in `names.
 from __future__ import annotations
 
 import re
-import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from toolshift.core.scene import Scene
+from toolshift.core.tables import table_beside
 from toolshift.core.world import POOLS
 
-with (Path(__file__).parent / "perception.toml").open("rb") as _file:
-    TABLES: dict[str, Any] = tomllib.load(_file)
-with (Path(__file__).parent / "names.toml").open("rb") as _file:
-    NAMES: dict[str, Any] = tomllib.load(_file)
+TABLES = table_beside(__file__, "perception.toml")
+NAMES = table_beside(__file__, "names.toml")
 NAME_SETS = 24
 """Name sets of a pool: up to four verbs, up to three nouns, and two orders of them."""
+
+
+def form_of(tables: Mapping[str, Any], table: str, scene: Scene, rng: Random) -> Any:
+    """A wording of the scene's pool; draws only where there is a choice."""
+    forms = tables[table][scene.task.pool]
+    return forms[0] if len(forms) == 1 else rng.choice(forms)
 
 
 def _words(file: str) -> list[str]:

@@ -28,6 +28,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES, Reply
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.lm.prompt import render_call
@@ -155,7 +156,7 @@ def _docstring(function: Mapping[str, Any], described: Mapping[str, Any]) -> str
     for name, schema in described.items():
         said = " ".join(str(schema.get("description") or name).split())
         choices = schema.get("enum")
-        given = f" (choices: {JSON.encode(choices).decode()})" if choices else ""
+        given = f" (choices: {as_json(choices)})" if choices else ""
         lines.append(f"    {name}: {said}{given}")
     return "\n".join([*lines, "", "Returns:", "    What comes back."])
 

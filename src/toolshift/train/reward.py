@@ -216,17 +216,7 @@ def paid(pay: Pay, episode: Episode) -> Earned:
 
 
 def read_weights(entries: Sequence[str]) -> Weights:
-    """Reads weights of the reward such as "surplus=0.1"; what is not named keeps its default.
-
-    Args:
-        entries: as they stand on the command line.
-
-    Returns:
-        The weight of every term.
-
-    Raises:
-        UsageError: for an unknown term or a weight that is no number.
-    """
+    """Reads weights of the reward such as "surplus=0.1"; what is not named keeps its default."""
     weights = Weights()
     for entry in entries:
         name, _, value = entry.partition("=")
@@ -240,14 +230,7 @@ def read_weights(entries: Sequence[str]) -> Weights:
 
 
 def check(weights: Weights) -> None:
-    """Checks the weights of a reward.
-
-    Args:
-        weights: of the terms.
-
-    Raises:
-        UsageError: for a negative weight, or where nothing is left to earn.
-    """
+    """Checks the weights of a reward."""
     for name in TERMS:
         weight = getattr(weights, name)
         if not 0 <= weight < float("inf"):

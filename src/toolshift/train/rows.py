@@ -25,6 +25,7 @@ from toolshift.core.files import check_writable, draft, opened
 from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json, as_list
 from toolshift.data.augment import converted
 from toolshift.data.conversation import RowFault, portable
 from toolshift.data.formats import FORMATS
@@ -199,9 +200,7 @@ def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     pq = parquet()
     import pyarrow  # noqa: PLC0415 - heavy, and an extra
 
-    flat = [
-        {k: JSON.encode(v).decode() if k == "tools" else v for k, v in row.items()} for row in rows
-    ]
+    flat = [{k: as_json(v) if k == "tools" else v for k, v in row.items()} for row in rows]
     with draft(path) as file:
         pq.write_table(pyarrow.Table.from_pylist(flat), file)
 
@@ -258,7 +257,7 @@ def _check_message(message: Any, where: str) -> None:
     if message["role"] not in ROLES:
         raise UsageError(f"{where}: {unknown('role', message['role'], ROLES)}")
     content, calls = message.get("content"), message.get("tool_calls") or []
-    parts = content if isinstance(content, list) else []
+    parts = as_list(content)
     if not isinstance(content, str | list | None) or not all(map(_is_text, parts)):
         raise UsageError(f"{where}: 'content' must be a text or a list of parts of type text")
     _check_weight(message, where)

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.values import as_list, as_mapping
+
 KNOWN = frozenset(
     (
         "type", "format", "description", "default", "enum", "items", "properties",
@@ -70,7 +72,7 @@ def _plain(
     if "const" in node:
         node["enum"] = [node.pop("const")]
     if "oneOf" in node:
-        node["anyOf"] = [*_listed(node.get("anyOf")), *_listed(node.pop("oneOf"))]
+        node["anyOf"] = [*as_list(node.get("anyOf")), *as_list(node.pop("oneOf"))]
     return {
         key: _value(key, value, root, where, trail, losses)
         for key, value in node.items()
@@ -118,26 +120,17 @@ def _together(
 ) -> dict[str, Any]:
     """Puts the members of `allOf` together."""
     joined: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
-    for number, member in enumerate(_listed(node.get("allOf"))):
+    for number, member in enumerate(as_list(node.get("allOf"))):
         part = _plain(member, root, f"{where}/allOf/{number}", trail, losses)
         for key, value in part.items():
             if key == "properties":
-                joined[key] = {**_mapped(value), **_mapped(joined.get(key))}
+                joined[key] = {**as_mapping(value), **as_mapping(joined.get(key))}
             elif key == "required":
-                both = (*_listed(joined.get(key)), *_listed(value))
+                both = (*as_list(joined.get(key)), *as_list(value))
                 joined[key] = list(dict.fromkeys(name for name in both if isinstance(name, str)))
             elif joined.setdefault(key, value) != value and key != "description":
                 losses.append(f"{where or '/'}: two of allOf differ in {key}")
     return joined
-
-
-def _listed(value: Any) -> list[Any]:
-    """A list as it is; nothing for what is none, as a schema that breaks its own rules may have."""
-    return value if isinstance(value, list) else []
-
-
-def _mapped(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _look_up(root: Mapping[str, Any], reference: str) -> dict[str, Any] | None:

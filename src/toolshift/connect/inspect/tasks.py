@@ -16,9 +16,9 @@ from toolshift.connect.inspect.solvers import converse
 from toolshift.core.text import is_count
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import Episode
-from toolshift.measure.metrics import dimension_of, is_placebo, tier_of
+from toolshift.measure.metrics import dimension_of, tier_of
 from toolshift.runs.cell import Cell
-from toolshift.runs.plan import make_plan
+from toolshift.runs.plan import is_placebo, make_plan
 from toolshift.runs.suite import Selection, select
 
 _log = logging.getLogger(__name__)

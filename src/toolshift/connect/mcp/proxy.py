@@ -22,6 +22,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from toolshift.connect.list_changed import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
+from toolshift.core.values import as_mapping
 from toolshift.interop.mcp_client import Streams, Target, Upstream, schemas_of
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -174,7 +175,7 @@ class Wire:
         self._number += 1
         own = f"listen-{self._number}"
         asked = params.get("notifications")
-        asked = asked if isinstance(asked, Mapping) else {}
+        asked = as_mapping(asked)
         name = getattr(caller, "request_id", None)
         wants = bool(self.how.stack) and asked.get("toolsListChanged") is True
         self._listening[own] = (caller, name, wants)

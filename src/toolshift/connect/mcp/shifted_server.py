@@ -36,6 +36,7 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.text import visible
 from toolshift.core.tool import Result
+from toolshift.core.values import as_list
 from toolshift.drift.calls import Checker, RecordedCall
 from toolshift.drift.lock import Lock
 from toolshift.interop.mcp_client import Upstream
@@ -308,7 +309,7 @@ class ShiftedTools:
         if call.told:
             content = answer.get("content")
             part = {"type": "text", "text": call.told, "_meta": {TOLD: "beside an error"}}
-            answer = {**answer, "content": [*(content if isinstance(content, list) else []), part]}
+            answer = {**answer, "content": [*as_list(content), part]}
         if adapted is not None:
             meta = answer.get("_meta")
             meta = dict(meta) if isinstance(meta, Mapping) else {}

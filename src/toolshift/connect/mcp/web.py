@@ -39,7 +39,7 @@ from toolshift.connect.mcp.proxy import METHOD_NOT_FOUND, Wire, serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.serve.guard import Guard
 from toolshift.connect.trace import Trace
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.loopback import LOOPBACK
 from toolshift.core.text import visible
 from toolshift.interop.mcp_client import Target, Upstream
@@ -241,8 +241,7 @@ class Post:
 
 def _reason(fault: BaseException) -> str:
     """The first cause inside a group of them, in words."""
-    while isinstance(fault, BaseExceptionGroup):
-        fault = fault.exceptions[0]
+    fault = cause_of(fault)
     return str(fault) or type(fault).__name__
 
 

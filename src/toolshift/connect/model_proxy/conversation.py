@@ -26,6 +26,7 @@ import msgspec
 from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
+from toolshift.core.values import as_json
 from toolshift.dialects.form import WIRE
 from toolshift.interop.outcome import has_failed
 from toolshift.interop.tools import Toolbox
@@ -245,7 +246,7 @@ class Conversation:
             for memory, kept in zip(memories, before, strict=True):
                 memory.clear()
                 memory.update(kept)
-            inner = JSON.encode(wanted.arguments).decode()
+            inner = as_json(wanted.arguments)
             if wanted.arguments == arguments or arguments is None:
                 inner = function.get("arguments") or "{}"
             return {**call, "function": {**function, "name": wanted.name, "arguments": inner}}
@@ -283,7 +284,7 @@ class Conversation:
         name, said = self._outward(str(function.get("name") or ""), arguments or {})
         if said == arguments or arguments is None:  # what cannot be read stays as it came
             return {**call, "function": {**function, "name": name}}
-        text = JSON.encode(said).decode()
+        text = as_json(said)
         return {**call, "function": {**function, "name": name, "arguments": text}}
 
     def _outward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolshift.core.values import as_mapping
 from toolshift.data.conversation import (
     Call,
     Conversation,
@@ -64,7 +65,7 @@ class ADP:
 def without_tools(row: Row) -> Row:
     """A row whose `details` list no tools, for another format that lists them elsewhere."""
     details = row.get("details")
-    held = details if isinstance(details, Mapping) else {}
+    held = as_mapping(details)
     kept = {key: value for key, value in held.items() if key not in _PLACES}
     rest = {key: value for key, value in row.items() if key != "details"}
     return {**rest, "details": kept} if kept else rest

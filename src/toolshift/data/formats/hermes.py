@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from toolshift.core.values import as_list
 from toolshift.data.conversation import (
     TOOLS_HERE,
     Call,
@@ -95,7 +96,7 @@ def _listed(row: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> list[
     """The tools of a row: its column, else what stands in `<tools>`."""
     if row.get("tools"):
         found = decoded(row["tools"], "the list of tools")
-        return found if isinstance(found, list) else []
+        return as_list(found)
     _, match = _holder(turns)
     return _parsed_tools(match[1].strip()) if match else []
 
@@ -118,7 +119,7 @@ def _parsed_tools(text: str) -> list[Any]:
     """A JSON list, or one object a line."""
     if text.startswith("["):
         found = _value_of(text, "the list in <tools>")
-        return found if isinstance(found, list) else []
+        return as_list(found)
     return [_value_of(line, "a tool in <tools>") for line in text.splitlines() if line.strip()]
 
 

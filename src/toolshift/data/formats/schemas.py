@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from toolshift.core.values import as_list
+
 TYPES = {
     "str": "string",
     "string": "string",
@@ -60,7 +62,7 @@ def strict_fault(schema: Any, where: str = "parameters") -> str:
     if isinstance(properties, Mapping) or schema.get("type") == "object":
         names = set(properties) if isinstance(properties, Mapping) else set()
         required = schema.get("required")
-        missing = names - set(required if isinstance(required, list) else ())
+        missing = names - set(as_list(required))
         if missing:
             return f"{where}: {min(missing)} is not required"
         if schema.get("additionalProperties") is not False:
@@ -150,7 +152,7 @@ def _types_in(node: Any) -> Iterator[str]:
         if isinstance(node.get("type"), str):
             yield node["type"]
         node = list(node.values())
-    for one in node if isinstance(node, list) else ():
+    for one in as_list(node):
         yield from _types_in(one)
 
 

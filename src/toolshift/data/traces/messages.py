@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from toolshift.core.values import as_list, as_mapping
 from toolshift.data.conversation import Call
 from toolshift.data.traces.spans import (
     ModelTurn,
@@ -158,7 +159,7 @@ def _named(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _has_results(content: Any) -> bool:
-    parts = content if isinstance(content, list) else []
+    parts = as_list(content)
     return any(_named(part).get("type") in _RESULTS for part in parts)
 
 
@@ -258,7 +259,7 @@ def turn_of(given: Any, reply: Any, tools: Any = None) -> ModelTurn:
     if isinstance(given, Mapping):
         key = next((key for key in _MESSAGES if given.get(key) is not None), "")
         asked = given.get("config")
-        config: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
+        config: Mapping[str, Any] = as_mapping(asked)
         system = given.get("system", given.get("instructions", config.get("system_instruction")))
         said = (*_system(system), *(read_messages(given[key]) if key else ()))
         if "role" in given and not key:

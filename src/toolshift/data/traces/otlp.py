@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolshift.data.traces.spans import Attributes, Raw, objects, seconds, took
+from toolshift.data.traces.spans import Attributes, Raw, first_of, objects, seconds, took
 
 _FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error", "StatusCode.ERROR")
 _WELL = (1, "1", "STATUS_CODE_OK", "OK", "Ok", "ok", "StatusCode.OK")
@@ -50,8 +50,8 @@ def flat_span(row: Mapping[str, Any], attributes: Attributes | None = None) -> R
     context = row.get("context") if isinstance(row.get("context"), Mapping) else {}
     assert isinstance(context, Mapping)
     nano = "startTimeUnixNano" in row or "start_time_unix_nano" in row
-    start = _first(row, *(_NANO[0] if nano else ("start_time", "startTime", "timestamp")))
-    end = _first(row, *(_NANO[1] if nano else ("end_time", "endTime")))
+    start = first_of(row, *(_NANO[0] if nano else ("start_time", "startTime", "timestamp")))
+    end = first_of(row, *(_NANO[1] if nano else ("end_time", "endTime")))
     events = [
         (str(each.get("name", "")), attributes_of(each.get("attributes")))
         for each in objects(row.get("events"))
@@ -59,15 +59,17 @@ def flat_span(row: Mapping[str, Any], attributes: Attributes | None = None) -> R
     return Raw(
         name=str(row.get("name") or ""),
         trace=_id(
-            context.get("trace_id") or _first(row, "traceId", "trace_id", "context.trace_id")
+            context.get("trace_id") or first_of(row, "traceId", "trace_id", "context.trace_id")
         ),
-        id=_id(context.get("span_id") or _first(row, "spanId", "span_id", "context.span_id", "id")),
-        parent=_id(_first(row, "parentSpanId", "parent_span_id", "parent_id", "parentId")),
+        id=_id(
+            context.get("span_id") or first_of(row, "spanId", "span_id", "context.span_id", "id")
+        ),
+        parent=_id(first_of(row, "parentSpanId", "parent_span_id", "parent_id", "parentId")),
         attributes=attributes_of(row.get("attributes")) if attributes is None else attributes,
         start=seconds(start, nano),
         ms=took(start, end, nano),
         failed=_failed(row),
-        served=_first(row, "kind", "span_kind") in _SERVER,
+        served=first_of(row, "kind", "span_kind") in _SERVER,
         events=tuple(events),
     )
 
@@ -76,21 +78,17 @@ def _record(row: Mapping[str, Any]) -> Raw:
     """A record of a log, as a part of the span that it belongs to."""
     attributes = attributes_of(row.get("attributes"))
     body = _value(row.get("body"))
-    name = _first(row, "eventName", "event_name") or attributes.get("event.name") or ""
+    name = first_of(row, "eventName", "event_name") or attributes.get("event.name") or ""
     return Raw(
         name=str(name),
-        trace=_id(_first(row, "traceId", "trace_id")),
-        id=_id(_first(row, "spanId", "span_id")),
+        trace=_id(first_of(row, "traceId", "trace_id")),
+        id=_id(first_of(row, "spanId", "span_id")),
         attributes={**attributes, BODY: body} if body is not None else attributes,
         start=seconds(
-            _first(row, "timeUnixNano", "observedTimeUnixNano", "timestamp", "observed_timestamp")
+            first_of(row, "timeUnixNano", "observedTimeUnixNano", "timestamp", "observed_timestamp")
         ),
         log=True,
     )
-
-
-def _first(row: Mapping[str, Any], *keys: str) -> Any:
-    return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
 def _id(value: Any) -> str:
@@ -100,7 +98,7 @@ def _id(value: Any) -> str:
 def _failed(row: Mapping[str, Any]) -> bool | None:
     status = row.get("status")
     if isinstance(status, Mapping):
-        code = _first(status, "code", "status_code")
+        code = first_of(status, "code", "status_code")
     else:
         code = status if isinstance(status, str) else row.get("status_code")
     return True if code in _FAILED else False if code in _WELL else None

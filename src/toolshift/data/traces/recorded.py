@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_text
 from toolshift.data.conversation import Conversation, Message, read_tools, without_marks
 from toolshift.data.traces.messages import plain_result
 from toolshift.data.traces.spans import ModelTurn, Said, Span, ToolRun, decoded
@@ -198,7 +199,7 @@ def as_conversation(recorded: Recorded) -> Conversation:
         for tool in recorded.tools
     ]  # fmt: skip
     messages = [
-        Message("tool", _text_of(said.result), name=said.name, call_id=said.call_id)
+        Message("tool", as_text(said.result), name=said.name, call_id=said.call_id)
         if said.role == "tool"
         else Message(said.role, said.text, said.calls)  # type: ignore[arg-type]
         for said in recorded.said
@@ -222,7 +223,3 @@ def of_conversation(conversation: Conversation, name: str) -> Recorded:
     last = said[-1:] if said and said[-1].role == "assistant" else []
     turn = ModelTurn((), (), tuple(last))
     return _recorded(name, tools, said, [], turn)
-
-
-def _text_of(result: Any) -> str:
-    return result if isinstance(result, str) else JSON.encode(result).decode()

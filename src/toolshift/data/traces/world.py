@@ -23,6 +23,7 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json, as_mapping, as_text
 from toolshift.data.traces.masking import Mask
 from toolshift.data.traces.recorded import Made, Recorded
 from toolshift.episode.draw import make_scene
@@ -190,7 +191,7 @@ class _Maker:
             raise Unfit(f"the arguments of {made.tool} are not recorded")
         if not made.answered:
             raise Unfit(f"the result of {made.tool} is not recorded")
-        if "{{" in JSON.encode(made.arguments).decode():
+        if "{{" in as_json(made.arguments):
             raise Unfit(f"an argument of {made.tool} holds {{{{, the sign of a reference")
 
     def _check_made_up(self, calls: Sequence[Made], recorded: Recorded) -> None:
@@ -318,7 +319,7 @@ def _is_given(leaf: Any, texts: Sequence[str], heard: Sequence[Any], schema: Any
         return True
     if any(states(text, leaf) for text in texts):
         return True
-    told = schema if isinstance(schema, Mapping) else {}
+    told = as_mapping(schema)
     items = told.get("items") if isinstance(told.get("items"), Mapping) else {}
     for each in (told, items or {}):
         if leaf in (each.get("enum") or ()) or leaf in (each.get("const"), each.get("default")):
@@ -353,12 +354,12 @@ def _data(result: Any) -> Any:
         return result
     if result is None:
         return ""
-    return result if isinstance(result, str) else JSON.encode(result).decode()
+    return as_text(result)
 
 
 def _failure(result: Any) -> dict[str, Any]:
     """A failure in the tool's own words, as agents of recorded tools are shown it."""
-    said = result if isinstance(result, str) else JSON.encode(result).decode()
+    said = as_text(result)
     return {"error": {"code": UPSTREAM, "message": said or "The call failed."}}
 
 

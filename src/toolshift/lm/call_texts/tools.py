@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.calls import is_json
+from toolshift.core.values import as_list, as_mapping
 from toolshift.lm.call_texts.python_values import Malformed, read_value
 
 _LITERALS = {"True": True, "False": False, "None": None}
@@ -112,7 +113,7 @@ def _kinds(schema: Any) -> Iterator[str]:
                 yield "integer"
     if kind is None:
         listed = schema.get("enum", [schema["const"]] if "const" in schema else ())
-        for each in listed if isinstance(listed, list) else ():
+        for each in as_list(listed):
             yield _kind(each)
         for option in _options(schema):
             yield from _kinds(option)
@@ -143,4 +144,4 @@ def _resolved(schema: Any, whole: Any, depth: int = 0) -> Any:
 
 def _properties(schema: Any) -> Mapping[str, Any]:
     found = schema.get("properties") if isinstance(schema, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    return as_mapping(found)

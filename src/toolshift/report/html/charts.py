@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isnan
 
-from toolshift.measure.diagnosis import CEILING, words
+from toolshift.measure.diagnosis import CEILING, is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval
@@ -29,7 +29,6 @@ from toolshift.report.html.marks import (
     gain_of,
     height_of,
     interval_bar,
-    is_loss,
     measured,
     name_axis,
     panels,

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
-from toolshift.measure.metrics import Measures
 from toolshift.measure.statistics import Interval
 from toolshift.report.figures import shown
 
@@ -127,11 +126,6 @@ def measured(label: str, value: Interval, told: bool, clean: bool = False) -> Sp
 def gain_of(drop: Interval) -> Interval:
     """A drop as a change."""
     return Interval(-drop.estimate, -drop.high, -drop.low, drop.method, drop.n)
-
-
-def is_loss(row: Measures) -> bool:
-    """Whether a row is a significant loss."""
-    return row.significant and row.drop.estimate > 0
 
 
 def height_of(value: Interval) -> float:

@@ -11,12 +11,13 @@ from statistics import median, quantiles
 import msgspec
 
 from toolshift.core.tool import BROKEN_SHIFT
-from toolshift.measure.metrics import is_placebo, tier_of
+from toolshift.measure.metrics import tier_of
 from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.scored import is_empty, unread_calls
 from toolshift.report.figures import shown
 from toolshift.report.words import marks_of
 from toolshift.runs.cell import Cell
+from toolshift.runs.plan import is_placebo
 from toolshift.runs.run_folder import Record, RunFolder
 
 

@@ -23,6 +23,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import draft, write, writing
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json, as_text
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
@@ -148,7 +149,7 @@ class _Export:
                 "additional_details": {
                     "plan_hash": manifest.plan_hash,
                     "python": manifest.python,
-                    "shift_versions": JSON.encode(manifest.shifts).decode(),
+                    "shift_versions": as_json(manifest.shifts),
                 },
             },
             "model_info": self._model(),
@@ -169,11 +170,7 @@ class _Export:
 
     def _model(self) -> dict[str, Any]:
         details = {"deployment_type": "unknown", "model_availability": "unknown"}
-        more = {
-            key: value if isinstance(value, str) else JSON.encode(value).decode()
-            for key, value in self.about.items()
-            if key != "name"
-        }
+        more = {key: as_text(value) for key, value in self.about.items() if key != "name"}
         return {
             "name": str(self.about["name"]),
             "id": self.owner,

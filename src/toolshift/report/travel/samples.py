@@ -10,7 +10,7 @@ import msgspec
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_text
 from toolshift.episode.episode import messages
 from toolshift.measure.metrics import dimension_of, shift_of, tier_of
 from toolshift.runs.cell import Cell
@@ -90,12 +90,8 @@ def _call(call: dict[str, Any]) -> Sample:
     return {
         "id": call["id"],
         "name": function["name"],
-        "arguments": {name: _text(value) for name, value in named.items()},
+        "arguments": {name: as_text(value) for name, value in named.items()},
     }
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else JSON.encode(value).decode()
 
 
 def _attribution(steps: Sequence[Step], turns: Sequence[int]) -> list[Sample]:
@@ -147,7 +143,7 @@ def _metadata(record: Record, cell: Cell, scene: Scene) -> dict[str, str]:
         "dimension": dimension_of(cell),
         "trial": str(cell.trial),
         "end": record.end,
-        "solvable": _text(graded.solvable),
-        "met": _text(graded.met),
+        "solvable": as_text(graded.solvable),
+        "met": as_text(graded.met),
         "cause": graded.cause,
     }

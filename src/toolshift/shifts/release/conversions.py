@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from toolshift.core.ask import as_said
+from toolshift.core.values import as_text
 from toolshift.shifts.release.match import words
 
 ARROW = " -> "
@@ -158,7 +158,7 @@ def converted(value: Any, how: str) -> Any:
     if before == COMMAS and isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if before == LIST and isinstance(value, list):
-        return ",".join(map(as_said, value))
+        return ",".join(map(as_text, value))
     moment = _moment(value, before)
     return value if moment is None else _written(moment, after)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.ask import as_said
 from toolshift.core.tool import Param
+from toolshift.core.values import as_json, as_text
 from toolshift.interop.schema import (
     JSONSchema,
     choices_of,
@@ -194,7 +194,7 @@ def _as_left_out(release: Release, name: str, old: Param, new: Param) -> list[st
     value = release.answers.given.get(name, {}).get(new.name, usual(new.schema))
     if old.required or not new.required or value is None:
         return []
-    return [f"{new.name} = {as_said(value)}: not passed on for tasks that leave it out"]
+    return [f"{new.name} = {as_text(value)}: not passed on for tasks that leave it out"]
 
 
 def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
@@ -217,7 +217,7 @@ def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
         if taken:
             limits.append(f"{new.name}: where it can be said as {kind_of(old.schema)} without loss")
         else:
-            written = msgspec.json.encode(example).decode()[:60]
+            written = as_json(example)[:60]
             limits.append(f"{new.name}: what is said as {written} cannot be carried, so calls fail")
     return limits
 

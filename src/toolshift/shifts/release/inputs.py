@@ -26,11 +26,12 @@ import msgspec
 
 from toolshift.core.command_line import command
 from toolshift.core.documents import read_json, read_yaml
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.importing import load
 from toolshift.core.installation import extra
 from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_json
 from toolshift.interop.client_files import server_of
 from toolshift.interop.openapi import Operation, paths_read, read_openapi
 from toolshift.interop.references import check_references, with_definitions
@@ -198,9 +199,7 @@ def _listed(server: Server) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = asyncio.run(client.list_tools(target))
         return listed
     except BaseExceptionGroup as several:
-        fault: BaseException = several
-        while isinstance(fault, BaseExceptionGroup):
-            fault = fault.exceptions[0]
+        fault = cause_of(several)
         if isinstance(fault, UsageError | KeyboardInterrupt):
             raise fault from None
         raise UsageError(f"{target.name} did not list its tools: {fault}") from None
@@ -247,7 +246,7 @@ def _from_file(path: Path) -> Side:
 def _is_a_page(document: Mapping[str, Any]) -> bool:
     """Whether what stands beside the tools says that there are more of them."""
     beside = {key: value for key, value in document.items() if key != "tools"}
-    return offers_more(JSON.encode(beside).decode())
+    return offers_more(as_json(beside))
 
 
 _DECLARED = ("functionDeclarations", "function_declarations")

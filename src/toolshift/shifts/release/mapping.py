@@ -72,6 +72,7 @@ import msgspec
 from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
+from toolshift.core.values import as_json
 
 UNDECIDED = "?"
 EVERY = "*"
@@ -283,4 +284,4 @@ def _value(value: Any) -> str:
         return "{" + ", ".join(f"{as_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+    return as_json(value).replace("\x7f", "\\u007f")

@@ -29,6 +29,7 @@ import numpy as np
 import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
 from toolshift.core.tool import Effect, Param, Tool
+from toolshift.core.values import as_mapping
 from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source
 from toolshift.reading.words import singular
@@ -191,7 +192,7 @@ _WRITING = frozenset(
 def said_effect(source: Source) -> tuple[Effect | None, bool]:
     """Whether a tool reads or writes, as far as it says so."""
     hints = source.raw.get("annotations")
-    hints = hints if isinstance(hints, Mapping) else {}
+    hints = as_mapping(hints)
     if hints.get("readOnlyHint") is True:
         return "read", True
     if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is True:

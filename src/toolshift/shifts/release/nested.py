@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
 from toolshift.core.tool import Param
+from toolshift.core.values import as_text, is_number
 from toolshift.interop.normal import Node, normal
 from toolshift.interop.parts import (
     Tagged,
@@ -233,8 +233,8 @@ def _listed(schema: Mapping[str, Any]) -> list[Any]:
 def _numbers_at(schema: Mapping[str, Any]) -> dict[str, str]:
     """The choices of a value, where they are numbers, as they are written."""
     choices = _listed(schema)
-    numbers = all(isinstance(c, int | float) and not isinstance(c, bool) for c in choices)
-    return {as_said(one): as_said(one) for one in choices} if numbers else {}
+    numbers = all(map(is_number, choices))
+    return {as_text(one): as_text(one) for one in choices} if numbers else {}
 
 
 FLAG = {"true": "true", "false": "false"}
@@ -372,7 +372,7 @@ class _Walk:
         words = self.how.words.get(path, {})
         if not words or not isinstance(value, str | bool | int | float):
             return value
-        word = as_said(value) if not isinstance(value, bool) else ("false", "true")[value]
+        word = as_text(value) if not isinstance(value, bool) else ("false", "true")[value]
         if not self.inward:
             return words.get(word, value)
         return next((old for old, new in words.items() if new == word), value)

@@ -21,7 +21,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from toolshift.core.ask import Ask, as_said
+from toolshift.core.ask import Ask
 from toolshift.core.canonical import same
 from toolshift.core.layer import Below, Memory
 from toolshift.core.scene import Outcome, Scene
@@ -29,6 +29,7 @@ from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error, first_fault
+from toolshift.core.values import as_text
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
@@ -263,7 +264,7 @@ def _asks_alike(one: Any, other: Any) -> bool:
     """Whether two schemas ask the same, whichever generator wrote them."""
     mine, theirs = _bare(one), _bare(other)
     if mine.keys() == theirs.keys() == {"enum"}:
-        return {*map(as_said, mine["enum"])} == {*map(as_said, theirs["enum"])}
+        return {*map(as_text, mine["enum"])} == {*map(as_text, theirs["enum"])}
     return mine == theirs or same(normal(mine), normal(theirs))
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from toolshift.core.ask import Ask, as_said, is_said
+from toolshift.core.ask import Ask, is_said
+from toolshift.core.names import letters
 from toolshift.core.step import Step
+from toolshift.core.values import as_text
 from toolshift.interop.opened import opened_call
 from toolshift.interop.schema import usual
 from toolshift.interop.tools import Toolbox
@@ -83,7 +85,7 @@ class LeftOut:
     def __str__(self) -> str:
         if not self.was:
             return f"nothing says {self.param}, which {self.tool} requires now"
-        took = "" if self.default is None else f" (it took {as_said(self.default)} for it)"
+        took = "" if self.default is None else f" (it took {as_text(self.default)} for it)"
         return (
             f"{self.tool} requires {self.param} now, and the task's call of {self.old} leaves "
             f"{self.was} out{took}"
@@ -131,8 +133,8 @@ def neutral_ones(release: Mapped, task: Task) -> frozenset[Named]:
 def is_neutral(release: Mapped, tool: str, param: str, value: Any) -> bool:
     """Whether a value is the one that the mapping or the new schema names for a parameter."""
     named = (release.answers.given.get(tool, {}).get(param), _usual(release, tool, param))
-    text = as_said(value).strip().casefold()
-    return any(as_said(one).strip().casefold() == text for one in named if one is not None)
+    text = as_text(value).strip().casefold()
+    return any(as_text(one).strip().casefold() == text for one in named if one is not None)
 
 
 def own_values(release: Mapped, task: Task) -> dict[Named, str]:
@@ -153,7 +155,7 @@ def to_state(release: Mapped, task: Task) -> list[str]:
     """What the user is made to state, for the mapping says it and the task does not."""
     calls = list(_carried(release, task))
     used, own = {new for new, _, _ in calls}, own_values(release, task)
-    slots = {_bare(slot) for ask in task.asks for slot in ask.goal}
+    slots = {letters(slot) for ask in task.asks for slot in ask.goal}
     sentences = []
     for new, table in release.answers.given.items():
         for param, value in table.items() if new in used else ():
@@ -163,12 +165,12 @@ def to_state(release: Mapped, task: Task) -> list[str]:
                 for name in arguments
                 if tool == new
             )
-            stated = any(is_said(as_said(value), ask.text) for ask in task.asks)
-            if not (passed or stated or _bare(param) in slots or (new, param) in own):
+            stated = any(is_said(as_text(value), ask.text) for ask in task.asks)
+            if not (passed or stated or letters(param) in slots or (new, param) in own):
                 shown = release.after.sources[new].as_it_came.tool
                 own_names = {p.name for p in shown.params}
                 name = param if param in own_names else _last_of(param)
-                sentences.append(f"Use {as_said(value)} as {name}.")
+                sentences.append(f"Use {as_text(value)} as {name}.")
     return list(dict.fromkeys(sentences))
 
 
@@ -196,12 +198,8 @@ def _usual(release: Mapped, tool: str, param: str) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    return value if value is None else as_said(value)
+    return value if value is None else as_text(value)
 
 
 def _words(name: str) -> list[str]:
     return re.findall(r"[A-Z]?[a-z]+|\d+|[A-Z]+|[^\W\d_a-zA-Z]+", name) or [name]
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()

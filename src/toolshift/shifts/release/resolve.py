@@ -255,20 +255,9 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
 def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
     """Settles the mapping between two lists of tools; see `settle`."""
     check_answers(given, before, after)
-    given = decided(given)
-    proposed = proposed_merges(before, after, given)
-    given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
-    split = proposed_splits(before, after, given)
-    given = msgspec.structs.replace(given, split={**given.split, **split})
-    beside = proposed_successors(before, after, given)
-    given = msgspec.structs.replace(given, beside={**given.beside, **beside})
+    given = _with_proposals(decided(given), before, after)
     draft = _Draft(accept)
-    several = {name for one in given.merged.values() for name in one.tools.values()}
-    spent = {name for one in given.split.values() for name in one.tools}
-    olds = _without(before.tools, {*given.removed, *several, *given.split})
-    finders = {one.finder for one in given.merged.values() if one.finder}
-    taken = {*given.added, *given.merged, *given.beside, *spent, *finders}
-    news = _without(after.tools, taken)
+    olds, news = _to_pair(given, before, after)
     weights = weights_of([*before.sources, *after.sources])
     renamed = draft.match(
         ("renamed",),
@@ -282,12 +271,60 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     given = _with_moves(given, before, after, partners)
     before, after = opened_sides(given.params, partners, (before, after))
     given = _of_each(given, before, after, partners)
+    tables = {
+        **_settled_inputs(draft, given, before, after, partners),
+        **_settled_results(draft, given, before, after, partners),
+    }
+    to = {new for new in renamed.values() if new not in ("", UNDECIDED)}
+    doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
+    kept = {name for name in olds if name in news and name not in renamed}
+    answers = msgspec.structs.replace(
+        given,
+        renamed={a: b for a, b in renamed.items() if b},
+        removed=[n for n in before.sources if n in given.removed or _gone(n, olds, kept, renamed)],
+        added=[
+            n
+            for n in after.sources
+            if n in given.added or (n in news and n not in to | doubtful | kept)
+        ],
+        **{name: {k: v for k, v in table.items() if v} for name, table in tables.items()},
+    )
+    return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
+
+
+def _with_proposals(given: Answers, before: Toolbox, after: Toolbox) -> Answers:
+    """The answers with what two lists say themselves of tools that merge, split or stay on."""
+    merged = proposed_merges(before, after, given)
+    given = msgspec.structs.replace(given, merged={**given.merged, **merged})
+    split = proposed_splits(before, after, given)
+    given = msgspec.structs.replace(given, split={**given.split, **split})
+    beside = proposed_successors(before, after, given)
+    return msgspec.structs.replace(given, beside={**given.beside, **beside})
+
+
+def _to_pair(
+    given: Answers, before: Toolbox, after: Toolbox
+) -> tuple[dict[str, Tool], dict[str, Tool]]:
+    """The old and the new tools of which no answer says that they are of another sort."""
+    several = {name for one in given.merged.values() for name in one.tools.values()}
+    spent = {name for one in given.split.values() for name in one.tools}
+    finders = {one.finder for one in given.merged.values() if one.finder}
+    taken = {*given.added, *given.merged, *given.beside, *spent, *finders}
+    olds = _without(before.tools, {*given.removed, *several, *given.split})
+    return olds, _without(after.tools, taken)
+
+
+def _settled_inputs(
+    draft: _Draft,
+    given: Answers,
+    before: Toolbox,
+    after: Toolbox,
+    partners: Iterable[tuple[str, str]],
+) -> dict[str, dict[str, Any]]:
+    """The tables of parameters, of their values and of their units."""
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    param_units: dict[str, dict[str, str]] = {}
-    results: Tables = ({}, {}, {})
-    known: Known = {}
-    records = Records()
+    units: dict[str, dict[str, str]] = {}
     inside = {old for m in given.merged.values() if m.arguments for old in m.tools.values()}
     for one, other in partners:
         if one in inside:  # what it takes is not said in the new list
@@ -296,40 +333,28 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
         _settle_pair(draft, given, before, after, one, other, (params, values))
         told = given.param_units.get(one, {})
         sources = before.sources[one], after.sources[other]
-        _settle_units(draft, told, *sources, params[one], param_units.setdefault(one, {}))
+        _settle_units(draft, told, *sources, params[one], units.setdefault(one, {}))
+    return {"params": params, "values": values, "param_units": units}
+
+
+def _settled_results(
+    draft: _Draft,
+    given: Answers,
+    before: Toolbox,
+    after: Toolbox,
+    partners: Iterable[tuple[str, str]],
+) -> dict[str, dict[str, Any]]:
+    """The tables of fields of results, of their values and of their units."""
+    results: Tables = ({}, {}, {})
+    known: Known = {}
+    records = Records()
     for one, other in partners:
         if given.beside.get(other) == one:
             continue  # its results are told by what the tool that is still there returns
         sides = before.sources[one], after.sources[other]
         check_results(given, *sides)
         settle_results(draft, given, *sides, results, known, records)
-    fields, result_values, units = results
-    to = {new for new in renamed.values() if new not in ("", UNDECIDED)}
-    doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
-    kept = {name for name in olds if name in news and name not in renamed}
-    answers = Answers(
-        renamed={a: b for a, b in renamed.items() if b},
-        removed=[n for n in before.sources if n in given.removed or _gone(n, olds, kept, renamed)],
-        added=[
-            n
-            for n in after.sources
-            if n in given.added or (n in news and n not in to | doubtful | kept)
-        ],
-        params={k: v for k, v in params.items() if v},
-        defaults=given.defaults,
-        values={k: v for k, v in values.items() if v},
-        param_units={k: v for k, v in param_units.items() if v},
-        fields={k: v for k, v in fields.items() if v},
-        result_values={k: v for k, v in result_values.items() if v},
-        units={k: v for k, v in units.items() if v},
-        returned=given.returned,
-        pages=given.pages,
-        merged=given.merged,
-        split=given.split,
-        beside=given.beside,
-        given=given.given,
-    )
-    return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
+    return dict(zip(("fields", "result_values", "units"), results, strict=True))
 
 
 def _with_moves(

@@ -21,9 +21,9 @@ from typing import Any
 
 import jsonschema_rs
 
-from toolshift.core.ask import as_said
 from toolshift.core.canonical import same
 from toolshift.core.tool import Field, first_fault
+from toolshift.core.values import as_text, is_number
 from toolshift.interop.normal import Node, normal
 from toolshift.interop.schema import checkable, choices_of, fitted, types_of, usual
 from toolshift.interop.tools import Source
@@ -421,7 +421,7 @@ class ResultForm:
         ]
         place = self.list_place if isinstance(data, list) else able[0] if len(able) == 1 else ""
         if not place:
-            raise Unfit(f"{as_said(data)[:80]!r} is no object")
+            raise Unfit(f"{as_text(data)[:80]!r} is no object")
         made: dict[str, Any] = {}
         _put(made, place.split("."), (), data, ())
         return made
@@ -615,7 +615,7 @@ def _retyped(value: Any, old: Place, new: Place) -> Any:
     if value is None and not new.nullable:
         return _GONE
     candidates = [value]
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         plain = int(value) if float(value).is_integer() and abs(value) < 2**53 else value
         candidates += [str(plain), f"{value:.2f}"] if round(value, 2) == value else [str(plain)]
     if isinstance(value, str):
@@ -793,7 +793,7 @@ def _join(whole: dict[str, Any], template: str, form: ResultForm) -> None:
         for name, path in full.items():
             taken = list(_take(record, path.split(".")[len(stem) :]))
             if len(taken) == 1 and taken[0][1] is not None:
-                parts[name] = as_said(taken[0][1])
+                parts[name] = as_text(taken[0][1])
         if len(parts) == len(names):
             target = _within(form.new_path(new, names[0]), form, stem)
             _put(record, target, (), _written(template, parts), ())
@@ -813,9 +813,9 @@ def _split(whole: dict[str, Any], old: str, template: str, form: ResultForm) -> 
     for record in _records(whole, stem):
         taken = list(_take(record, path.split(".")[len(stem) :]))
         for _, value in taken:
-            hit = re.fullmatch(pattern, as_said(value), re.DOTALL) if value is not None else None
+            hit = re.fullmatch(pattern, as_text(value), re.DOTALL) if value is not None else None
             if value is not None and hit is None:
-                raise Unfit(f"{old}: {as_said(value)!r:.80} is not written as {template}")
+                raise Unfit(f"{old}: {as_text(value)!r:.80} is not written as {template}")
             for name, part in zip(names, hit.groups() if hit else (), strict=False):
                 _put(record, _within(form.new_path(name), form, stem), (), part, ())
 

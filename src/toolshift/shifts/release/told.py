@@ -7,8 +7,9 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Protocol
 
-from toolshift.core.ask import Ask, as_said
+from toolshift.core.ask import Ask
 from toolshift.core.scene import Scene
+from toolshift.core.values import as_text
 from toolshift.interop.tools import Toolbox
 from toolshift.reading.answers.by_words import as_answer
 from toolshift.shifts.release.conversions import ARROW, converted, units_in
@@ -115,7 +116,7 @@ def _new_words(
             table = next((t for k, t in form.values.items() if form.old_path(k) == name), {})
             how = next((h for k, h in form.units.items() if form.old_path(k) == name), "")
             for value in values_at(whole, name):
-                new = table.get(as_said(value), value) if isinstance(value, str) else value
+                new = table.get(as_text(value), value) if isinstance(value, str) else value
                 new = converted(new, how) if how else new
                 for item in wanted:
                     if value_says(as_answer(value), item, kind):

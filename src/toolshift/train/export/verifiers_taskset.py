@@ -21,6 +21,7 @@ from mcp_types import Tool as McpTool
 
 from toolshift.core.message import Reply
 from toolshift.core.step import Step
+from toolshift.core.values import as_json
 from toolshift.episode.episode import End, Episode
 from toolshift.measure.recheck import play_again
 from toolshift.train.environment import act, reward_of
@@ -78,7 +79,7 @@ class SceneToolset(vf.Toolset[vf.ToolsetConfig, SceneState]):  # type: ignore[mi
 
     def _act(self, name: str, arguments: Any) -> str:
         text = act(self.episode, name, arguments)
-        self.state.steps = msgspec.json.encode(self.episode.steps).decode()
+        self.state.steps = as_json(self.episode.steps)
         self.state.end = self.episode.end
         return text
 

@@ -6,14 +6,13 @@ from a number and back without an index; what a chart holds is derived when it i
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import product
 from math import gcd
-from pathlib import Path
 
 from toolshift.core import seed as seeds
+from toolshift.core.tables import table_beside
 from toolshift.core.text import is_count
 
 SPECIALTIES = (
@@ -28,7 +27,7 @@ TESTS = ("albumin", "creatinine", "ferritin", "glucose", "magnesium", "potassium
 DOSES = tuple(range(40, 405, 5))  # above every month and day, so no date can state a dose
 MOST = 5  # records in any list
 FIRST_DAY, DAYS = date(1935, 1, 1).toordinal(), 25_500
-NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
+NAMES = table_beside(__file__, "names.toml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from random import Random
 
 from toolshift.core.fact import Goal
 from toolshift.core.solver import Impossible, Known, Solve, Solver
-from toolshift.core.world import TaskKind, read_requests
+from toolshift.core.world import TaskKind, query_fact, read_requests
 from toolshift.worlds.medical.hospital import DOSES, SPECIALTIES, Hospital, Patient
 
 # -- goals -------------------------------------------------------------------------------------
@@ -72,15 +72,6 @@ def draw_quickest(db: Hospital, rng: Random) -> Goal | None:
 
 
 # -- solutions ---------------------------------------------------------------------------------
-
-
-def query_fact(fact: str) -> Solve:
-    """The solution that queries one fact."""
-
-    def solve(solver: Solver, env: Known) -> str:
-        return str(env[fact])
-
-    return solve
 
 
 def solve_panel(solver: Solver, env: Known) -> str:

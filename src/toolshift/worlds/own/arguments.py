@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolshift.core.tool import Tool
+from toolshift.core.values import as_list
 
 
 def same(one: Any, other: Any) -> bool:
@@ -44,7 +45,7 @@ def plain_value(value: Any, schema: Any) -> Any:
     if not isinstance(value, dict) or not isinstance(declared, Mapping):
         return value
     required = schema.get("required")
-    needed = required if isinstance(required, list) else []
+    needed = as_list(required)
     inner = {key: plain_value(each, declared.get(key)) for key, each in value.items()}
     return {
         key: each

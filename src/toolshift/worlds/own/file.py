@@ -25,6 +25,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import read_given
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
+from toolshift.core.values import as_list, is_number
 from toolshift.reading.answers.by_words import is_pattern
 from toolshift.reading.answers.example import is_of_kind, says_right
 from toolshift.reading.answers.kinds import KINDS
@@ -326,7 +327,7 @@ class _Reader:
         if isinstance(value, Mapping) and not is_free(value):
             for key, inner in value.items():
                 self._argument(inner, (*place, str(key)), number)
-        for spot, inner in enumerate(value if isinstance(value, list) else ()):
+        for spot, inner in enumerate(as_list(value)):
             self._argument(inner, (*place, spot), number)
         if isinstance(value, str) and "{{" in value:
             found = REFERENCE.findall(value)
@@ -465,7 +466,7 @@ class _Reader:
         value = table.get(key, default)
         if value is None:
             raise self.wrong(place, f"the field {key!r} is missing")
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             value = str(value)
         if not isinstance(value, str):
             raise self.wrong((*place, key), f"{key} is a text, not {type(value).__name__}")

@@ -10,7 +10,8 @@ from toolshift.core.documents import read_yaml
 from toolshift.core.errors import ConnectionDropped, UsageError
 from toolshift.core.importing import load
 from toolshift.core.installation import extra
-from toolshift.core.tool import JSON, Result, error
+from toolshift.core.tool import Result, error
+from toolshift.core.values import as_text
 from toolshift.interop.logins import Login, read_login
 from toolshift.interop.openapi import BODY, FORM, PARTS, Operation, read_openapi
 from toolshift.interop.parameter_styles import Style, in_one, pairs
@@ -177,7 +178,7 @@ def _fields(written: list[tuple[str, str]]) -> dict[str, list[str]]:
 
 def _parts(fields: Mapping[str, Any]) -> dict[str, tuple[None, str]]:
     """The fields of a multipart form, as httpx takes them: none of them is a file."""
-    texts = {k: v if isinstance(v, str) else JSON.encode(v).decode() for k, v in fields.items()}
+    texts = {k: as_text(v) for k, v in fields.items()}
     return {key: (None, text) for key, text in texts.items()}
 
 

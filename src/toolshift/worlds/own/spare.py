@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from toolshift.core.codecs import leaves
 from toolshift.core.solver import Impossible
-from toolshift.core.tool import JSON
+from toolshift.core.values import as_json, as_list
 from toolshift.reading.answers.by_words import as_answer, matches, passage, single_values
 from toolshift.reading.answers.example import says_right
 from toolshift.worlds.own.arguments import same
@@ -106,7 +106,7 @@ class Spare:
                 if any(value_says(one, item, self.given.check.kind) for one in said):
                     return place, _name(path), value
         for place in sorted(self.results, reverse=True):
-            if words_saying(JSON.encode(self.results[place]).decode(), item):
+            if words_saying(as_json(self.results[place]), item):
                 return place, "", None
         return None
 
@@ -152,7 +152,7 @@ def _inside(value: Any) -> Iterator[tuple[Path, Any]]:
         for keys, one in leaves(value):
             yield keys, one
             yield from (((*keys, *inner), each) for inner, each in _inside(one))
-    for place, one in enumerate(value if isinstance(value, list) else ()):
+    for place, one in enumerate(as_list(value)):
         if not isinstance(one, dict):
             yield (place,), one
         yield from (((place, *inner), each) for inner, each in _inside(one))

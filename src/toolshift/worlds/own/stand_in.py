@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolshift.core.ask import as_said
+from toolshift.core.names import letters
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
+from toolshift.core.values import as_text
 from toolshift.interop.opened import folded_call, leads_to, opened_tool
 from toolshift.interop.schema import fitted, may_be_null, needed_with, takes_null, usual
 from toolshift.interop.tools import Documented, StandIn
@@ -85,7 +86,7 @@ def _with_new(
         if known or not (param.required or param.fact in needed):
             continue
         told = tool.told.get(param.fact) if isinstance(tool, Documented) else None
-        stated = told is not None and solver.backend.user_said(as_said(told))
+        stated = told is not None and solver.backend.user_said(as_text(told))
         value = told if stated else _stated(solver, param.name)
         value = _brought(heard, param.name) if value is None else value
         value = usual(param.schema) if value is None else value
@@ -131,7 +132,7 @@ def _left_out(solver: Solver, tool: Tool, env: Known) -> dict[str, None]:
 
 
 def _stated(solver: Solver, name: str) -> Any:
-    slot = next((slot for slot in solver.goal if _bare(slot) == _bare(name)), None)
+    slot = next((slot for slot in solver.goal if letters(slot) == letters(name)), None)
     return None if slot is None else solver.given(slot)
 
 
@@ -142,13 +143,9 @@ def _brought(heard: ActResult, name: str) -> Any:
         for records in heard.values()
         for record in records
         for fact, value in record.items()
-        if _bare(re.split(r"[.(]", fact)[-1]) == _bare(name)
+        if letters(re.split(r"[.(]", fact)[-1]) == letters(name)
     }
     return next(iter(values.values())) if len(values) == 1 else None
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _arguments(

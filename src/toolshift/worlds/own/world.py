@@ -23,6 +23,7 @@ from toolshift.core.layer import Session
 from toolshift.core.names import unknown
 from toolshift.core.scene import Calls, Declared, Outcome, Scene, Task
 from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool
+from toolshift.core.values import as_json
 from toolshift.core.world import Request, TaskKind, Truth, World
 from toolshift.episode.contract import finished
 from toolshift.episode.oracle import rehearse
@@ -168,7 +169,7 @@ class OwnWorld(World):
 
     def _digest(self) -> str:
         said = [self.file.digest, self.toolbox.hash]
-        said += [JSON.encode(line).decode() for line in self.recording.lines]
+        said += [as_json(line) for line in self.recording.lines]
         return blake2b("\n".join(said).encode(), digest_size=4).hexdigest()
 
     def _prepare(self) -> None:
@@ -275,7 +276,7 @@ class OwnWorld(World):
         reads = frozenset(tool.name for tool in self.tools if tool.effect == "read")
         spare = Spare(given, results, setting.once, reads)
         heard = {n: [_told(r)] for n, r in results.items()}
-        texts = [JSON.encode(r).decode() for r in results.values()]
+        texts = [as_json(r) for r in results.values()]
         said = answer_of_results(given, heard, texts)
         answer = said or given.check.example
         slots, links = origins.slots, origins.links

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolshift.core.fact import Goal
 from toolshift.core.solver import Impossible, Known, Solve, Solver
-from toolshift.core.world import TaskKind, read_requests
+from toolshift.core.world import TaskKind, query_fact, read_requests
 
 # -- goals -------------------------------------------------------------------------------------
 
@@ -72,15 +72,6 @@ def draw_nearer(db: Any, rng: Random) -> Goal | None:
 
 
 # -- solutions ---------------------------------------------------------------------------------
-
-
-def query_fact(fact: str) -> Solve:
-    """The solution that queries one fact."""
-
-    def solve(solver: Solver, env: Known) -> str:
-        return str(env[fact])
-
-    return solve
 
 
 def solve_best_rated(solver: Solver, env: Known) -> str:

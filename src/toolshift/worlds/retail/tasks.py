@@ -7,7 +7,7 @@ from typing import Any
 
 from toolshift.core.fact import Goal
 from toolshift.core.solver import Known, Solve, Solver
-from toolshift.core.world import TaskKind, read_requests
+from toolshift.core.world import TaskKind, query_fact, read_requests
 from toolshift.worlds.retail.shop import Shop
 
 PAYOUTS = ("credit card", "store voucher", "bank transfer")
@@ -111,15 +111,6 @@ def draw_credit(db: Shop, rng: Random) -> Goal | None:
 
 
 # -- solutions ---------------------------------------------------------------------------------
-
-
-def query_fact(fact: str) -> Solve:
-    """The solution that queries one fact."""
-
-    def solve(solver: Solver, env: Known) -> str:
-        return str(env[fact])
-
-    return solve
 
 
 def solve_if_stock(solver: Solver, env: Known) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
+from toolshift.core.values import as_text
 from toolshift.episode.causes import guilty_step
 from toolshift.episode.grading_rules import calls_not_made
 from toolshift.measure.scored import is_empty, texts_beside
@@ -150,7 +151,7 @@ class Pack:
             if left < 0:
                 found.append(["(cut)", f"{len(arguments) - number} more arguments"])
                 break
-            text = _plain(value)
+            text = as_text(value)
             found.append([self.cut(name), self.cut(text)])
             left -= len(name) + len(text)
         return found
@@ -192,22 +193,18 @@ def _behind(step: Step) -> str:
     if step.true == ((step.name, step.arguments),):
         return ""
     return "; ".join(
-        f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in made.items())})"
+        f"{name}({', '.join(f'{key}={as_text(value)}' for key, value in made.items())})"
         for name, made in step.true
     )
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else JSON.encode(value).decode()
 
 
 def _kind(schema: dict[str, Any]) -> str:
     """A parameter's type, choices and description in a line."""
     rest = {k: v for k, v in schema.items() if k not in ("type", "description", "enum")}
     parts = [
-        _plain(schema.get("type", "")),
-        f"one of {', '.join(map(_plain, schema['enum']))}" if "enum" in schema else "",
-        _plain(rest) if rest else "",
+        as_text(schema.get("type", "")),
+        f"one of {', '.join(map(as_text, schema['enum']))}" if "enum" in schema else "",
+        as_text(rest) if rest else "",
         schema.get("description", ""),
     ]
     return "; ".join(part for part in parts if part)
