@@ -98,7 +98,9 @@ def test_the_ids_of_own_tasks_are_listed(
 
 
 def test_a_task_is_named_by_its_id(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match=r"has 2 episodes, so name one: .*oracle, clean, passed"):
+    with pytest.raises(
+        UsageError, match=r"has 2 episodes: name one of them: .*oracle, clean, passed"
+    ):
         trace.main([str(own_run), "status-lamp"], standalone_mode=False)
     with pytest.raises(UsageError, match="no task of this id: did you mean status-lamp"):
         trace.main([str(own_run), "status-lmap"], standalone_mode=False)

@@ -177,7 +177,7 @@ def test_rows_that_name_no_world_are_trained_on_without_evaluation(model, tmp_pa
     sft(data, asked(model, tmp_path / "out"))
     said = capsys.readouterr()
     assert json.loads(said.out)["settings"]["eval_every"] == 0
-    assert "No evaluation on the way" in said.err
+    assert "No evaluation during training" in said.err
 
 
 def test_rows_that_are_left_out_are_said_to_be(model, tmp_path, capsys):

@@ -215,7 +215,7 @@ def test_a_secret_goes_to_its_issuer_only_and_is_never_said(
     [
         (("http://example.com/mcp",), "over https only"),
         (("mcp:npx server",), "http address"),
-        (("https://example.com/mcp", "--client-secret-env", "A"), "goes with --client-id"),
+        (("https://example.com/mcp", "--client-secret-env", "A"), "needs --client-id"),
         (("https://example.com/mcp", "--client-credentials", "https://a"), "--client-secret-env"),
     ],
 )

@@ -201,7 +201,7 @@ def test_verify_and_change_say_that_calls_of_an_agent_are_the_same(
     words = ("verify", "a.lock", "new.json", "--calls", "calls.json")
     code, out, _ = toolshift(*words, "--fail-on", "breaking", "--sarif", "a.sarif")
     assert (code, "0 of 1 recorded calls break" in out) == (1, True)
-    assert "the program that sends them must follow" in out
+    assert "the program that sends them must be changed" in out
     assert toolshift(*words, "--fail-on", "calls")[0] == 0
     (result,) = json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"]
     assert (result["ruleId"], result["level"]) == ("server_changed", "error")

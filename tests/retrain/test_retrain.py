@@ -164,7 +164,7 @@ def test_the_whole_path_and_again(toolshift: Run, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("toolshift.lock",), "name the tools as they are now after toolshift.lock"),
+        (("toolshift.lock",), "name the current tools after toolshift.lock"),
         (("toolshift.lock", "old.json"), "nothing to learn"),
         (("toolshift.lock", "new.json", "--alpha", "0"), "--alpha 0"),
         (("toolshift.lock", "new.json", "--margin", "0.05"), "in points of accuracy"),
@@ -196,11 +196,11 @@ def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monke
     code, _, errors = toolshift(
         "retrain", "toolshift.lock", "new.json", "--alpha", "0", "--out", "o"
     )
-    assert (code, errors.count("Taken as likeliest")) == (2, 1), errors
+    assert (code, errors.count("Most likely matches")) == (2, 1), errors
     flat = " ".join(errors.split())
-    assert "Taken as likeliest: renamed.find_place = locate_venue, params." in flat
+    assert "Most likely matches, used here: renamed.find_place = locate_venue, params." in flat
     assert "it is only a question: renamed.get_hours (perhaps opening_times" in flat
-    assert f"Taken as gone, for no successor was found: {gone}." in flat
+    assert f"Treated as removed, because no successor was found: {gone}." in flat
 
 
 DESK = '''
@@ -288,8 +288,8 @@ def test_own_conversations_are_trained_on_and_the_own_world_is_measured(
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "--world with the file of your tasks"),
-        (("--world", "tasks.yaml", "--count", "5"), "--count is about trajectories"),
+        ((), "give their file with --world"),
+        (("--world", "tasks.yaml", "--count", "5"), "--count is for trajectories"),
         (("--world", "tasks.yaml", "--data", "nowhere.jsonl"), "nowhere.jsonl is not there"),
     ],
 )

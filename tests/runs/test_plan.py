@@ -121,7 +121,7 @@ def test_the_exit_code_says_that_a_shift_was_broken(toolshift: Run, tmp_path: Pa
     code, text, err = toolshift(*asked)
     assert code == 1
     assert "Error: rule_raises:2 is broken: shift rule_raises raised ZeroDivisionError: oh" in err
-    assert "The rest was run" in err
+    assert "All other scenes were run" in err
     assert "results come in another format" in text
     code, text, _ = toolshift("report", str(out), "--json")  # from what is stored
     assert (code, json.loads(text)["broken"][0]["shift"]) == (0, "rule_raises:2")

@@ -114,7 +114,7 @@ def test_sft_reads_every_format_as_it_is(name, tmp_path):
 def test_what_cannot_work_is_said_first(model, tmp_path):
     source = written(tmp_path / "in.jsonl", [question(seed) for seed in range(6)])
     out = tmp_path / "out"
-    with pytest.raises(UsageError, match="--kind is about the scenes of our worlds"):
+    with pytest.raises(UsageError, match="--kind is for scenes of built-in worlds"):
         paft(source, out, model, kinds=("listing",))
     with pytest.raises(UsageError, match="alpha is a share of the conversations"):
         paft(source, out, model, alpha=2)

@@ -405,7 +405,7 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if reading.rows:
         for agent in reading.unmeasured:
             told = unmeasured_in_words(agent, reading.outcomes[agent])
-            say_wrapped(f"Nothing was measured of {told}.", "")
+            say_wrapped(f"Nothing was measured for {told}.", "")
     if code == 4:
         return
     if reading.untested or reading.untested_tasks:
