@@ -96,7 +96,7 @@ def test_a_baseline_is_whole(toolshift: Run) -> None:
     assert code == 2
     assert "--design fixed" in said
     notes = json.loads(toolshift("compare", "old", "old", "--json")[1])["comparison"]["notes"]
-    assert "stopped where it had decided" in notes[-1]
+    assert "stopped when it had decided" in notes[-1]
     assert toolshift(*words, "--design", "fixed")[0] == 0
     assert toolshift(*gate)[0] == 0
 
@@ -110,7 +110,7 @@ def test_a_budget_leaves_a_gate_inconclusive_and_can_be_raised(toolshift: Run) -
     whole = list(folder.records())
     folder.rewrite(whole[:-1])
     code, said, _ = toolshift("gate", "new", *gate[3:-2])
-    assert (code, "the run is unfinished: go on with it" in said) == (4, True)
+    assert (code, "the run is unfinished: resume it" in said) == (4, True)
     folder.rewrite(whole)
     assert toolshift(*gate, "--budget", "200calls")[0] == 1
 

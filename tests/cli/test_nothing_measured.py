@@ -95,7 +95,7 @@ def test_a_shift_without_a_verdict_is_not_without_effect(
     assert code == 4
     assert "Nothing was measured for oracle under redirect" in wrong
     assert "Not measured under" in said
-    for healthy in ("makes a significant difference", "No tier differs", "No change has been"):
+    for healthy in ("makes a significant difference", "No tier differs", "No change was"):
         assert healthy not in said
     written = Path("report.md").read_text()
     assert "**No significant loss.**" not in written

@@ -80,7 +80,7 @@ def test_a_run_whose_plugins_are_not_loaded_says_the_command_that_loads_them(her
 def test_the_command_that_shows_an_episode_can_be_pasted(here: Path) -> None:
     named = ("--plugin", "envelope.py", "--plugin", "library")
     _, out, _ = toolshift(here, *named, "report", "r", "--no-html", "--details")
-    said = out[out.index("Commonest cause") :].partition("toolshift")[2].splitlines()[0]
+    said = out[out.index("Most frequent cause") :].partition("toolshift")[2].splitlines()[0]
     words = ["toolshift", *shlex.split(said)]
     assert words[:2] == ["toolshift", "--plugin"]
     assert words[-3:-1] == ["trace", "r"]

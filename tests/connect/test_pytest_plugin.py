@@ -322,7 +322,7 @@ def test_what_a_baseline_cannot_lose_fails_or_is_skipped(baseline: Path, tmp_pat
 
     for result in results(of_shifts=False):
         if result.label == "clean":
-            with pytest.raises(AssertionError, match="make a baseline of an agent that works"):
+            with pytest.raises(AssertionError, match="a baseline with an agent that works"):
                 result.assert_no_worse()
             with pytest.raises(AssertionError, match="no scene passed in the baseline"):
                 result.assert_nothing_lost()

@@ -64,7 +64,8 @@ def test_it_fits(
     text = "\n".join(lines)
     assert not STATISTICS.search(text)
     places = [
-        text.index(part) for part in ("solves", "as it is", "First to mend", "How sure", "Next:")
+        text.index(part)
+        for part in ("solves", "unchanged", "First problem to fix", "How sure", "Next:")
     ]
     assert places == sorted(places)
     assert "\x1b" not in text
@@ -184,7 +185,7 @@ def test_many_tasks_are_estimates_by_what_a_tier_asks(agents: int) -> None:
         assert max(map(len, lines)) <= width
         text = "\n".join(lines)
         assert "reads what is in front of it" in text
-        assert "the smallest loss that each tier would show" in " ".join(text.split())
+        assert "the smallest detectable loss of a tier" in " ".join(text.split())
 
 
 def test_the_same_order_on_the_page_in_markdown_and_in_json(tmp_path: Path) -> None:
@@ -193,7 +194,13 @@ def test_the_same_order_on_the_page_in_markdown_and_in_json(tmp_path: Path) -> N
         re.sub("<[^>]*>", "", make_page([RunFolder.read(tmp_path / "run")])),
         as_markdown([report]),
     ]
-    parts = ("olves 6 of 6 tasks", "as it is", "First to mend", "How sure", "95% intervals")
+    parts = (
+        "olves 6 of 6 unchanged tasks",
+        "unchanged",
+        "First problem to fix",
+        "How sure",
+        "95% intervals",
+    )
     for text in texts:
         places = [text.index(part) for part in parts[:4]]
         assert places == sorted(places)
@@ -229,13 +236,13 @@ def test_where_the_agent_varies_the_cell_is_a_rate_and_a_void_one_is_named(
     assert "2/5: passes 2 of 5" in text
     assert "? no verdict" in text
     assert "1 episode has no verdict (infrastructure): toolshift trace runs/x v1" in text
-    assert sentence(agent).startswith("Solves 2 of 2 tasks as they are; 1 of them fails when")
+    assert sentence(agent).startswith("Solves 2 of 2 unchanged tasks; 1 of them fails when")
     sound = replace(agent, grid=varying(5, 5))
     assert (
         sentence(sound)
-        == "Solves 2 of 2 tasks as they are, and loses none under any change that was tried."
+        == "Solves 2 of 2 unchanged tasks, and loses none under any change that was tried."
     )
-    assert headline([agent, sound]) == "1 of 2 agents fails tasks that it solves as they are"
+    assert headline([agent, sound]) == "1 of 2 agents fails tasks that it solves unchanged"
 
 
 def test_more_tasks_than_can_be_looked_at_have_no_grid() -> None:
