@@ -91,8 +91,8 @@ def _check_one_selection(suite: object, named: Iterable[str]) -> None:
     twice = [name for name in named if name in _PARTS]
     if isinstance(suite, Selection) and twice:
         raise UsageError(
-            f"a Selection is given, and beside it {', '.join(twice)}: put all of it into the "
-            "Selection, or name a suite in its place"
+            f"a Selection is given together with {', '.join(twice)}: put everything into the "
+            "Selection, or name a suite instead"
         )
 
 

@@ -25,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_cannot_be_shown_is_explained(run: Path) -> None:
     with pytest.raises(UsageError, match="--port must be from 0"):
         report.main([str(run), "--open", "--port", "70000"], standalone_mode=False)
-    with pytest.raises(UsageError, match="holds no run"):
+    with pytest.raises(UsageError, match="contains no run"):
         report.main([str(run.parent), "--open", "--no-browser"], standalone_mode=False)
 
 

@@ -122,5 +122,5 @@ def test_a_scene_is_shown_by_the_id_of_its_task() -> None:
     assert read_task(f"{OWN_TASKS}/status/1").index == 1
     with pytest.raises(UsageError, match=r"unknown task of .*/status 'totl': did you mean total"):
         read_task(f"{OWN_TASKS}/status/totl")
-    with pytest.raises(UsageError, match="the index behind the kind is a number"):
+    with pytest.raises(UsageError, match="the index after the kind must be a number"):
         read_task("poi/booking/first")

@@ -186,7 +186,7 @@ def test_a_state_goes_on_under_the_same_options_only(toolshift: Run, tmp_path: P
     write(tmp_path / "s.jsonl", rows(Random(0), 30, 0.0))
     assert toolshift("watch", "s.jsonl", "--state", "kept.json")[0] == 0
     code, _, told = toolshift("watch", "s.jsonl", "--state", "kept.json", "--every", "9")
-    assert (code, "was kept with another every" in told) == (2, True)
+    assert (code, "was saved with another every" in told) == (2, True)
 
 
 @pytest.mark.parametrize(

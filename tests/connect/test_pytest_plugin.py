@@ -206,7 +206,7 @@ MISTAKES = {
     'agent="oracle", by="tiers"': "did you mean tier",
     'agent="oracle", suite="quik"': "did you mean quick",
     'agent="oracle", inconclusive="pass"': "unknown inconclusive",
-    'agent="oracle", baseline="nowhere"': "holds no run",
+    'agent="oracle", baseline="nowhere"': "contains no run",
     'agent="oracle", baseline="main", tasks=3': "is of another selection (tasks, arms)",
     "": "mark the test with",
 }

@@ -141,7 +141,7 @@ def test_the_whole_path_and_again(toolshift: Run, monkeypatch):
     code, said, errors = toolshift(*words, "--margin", "99", "--out", "out")
     assert (code, "not needed" in said) == (3, False), errors  # it passes nothing, so loses nothing
     code, said, errors = toolshift(*words, "--out", "out")
-    assert (code, "begun with another margin (99.0, not 5.0)" in errors) == (2, True)
+    assert (code, "started with another margin (99.0, not 5.0)" in errors) == (2, True)
     words = (*words, "--out", "again")
     code, said, errors = toolshift(*words)
     assert code == 3, errors
@@ -282,7 +282,7 @@ def test_own_conversations_are_trained_on_and_the_own_world_is_measured(
     assert {name.partition("@")[0] for name in worlds} == {"help_desk"}
     Path("mine.jsonl").write_text(Path("mine.jsonl").read_text() * 2)
     code, said, errors = toolshift(*words, *small)
-    assert (code, "begun with another data_sha256" in errors) == (2, True)
+    assert (code, "started with another data_sha256" in errors) == (2, True)
 
 
 @pytest.mark.parametrize(

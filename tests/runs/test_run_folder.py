@@ -65,7 +65,7 @@ def test_episodes_without_a_manifest_are_kept(toolshift: Run, out: Path) -> None
     (out / "manifest.json").unlink()
     code, _, err = toolshift(*ORACLE)
     assert code == 2
-    assert "holds no run" in err
+    assert "contains no run" in err
     assert (out / "episodes.jsonl").stat().st_size
 
 

@@ -118,7 +118,7 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
         paft(source, out, model, kinds=("listing",))
     with pytest.raises(UsageError, match="alpha is a share of the conversations"):
         paft(source, out, model, alpha=2)
-    with pytest.raises(UsageError, match="can be applied to none of the 6 conversations"):
+    with pytest.raises(UsageError, match="cannot be applied to any of the 6 conversations"):
         paft(source, out, model, alpha=1.0, shifts=("merged_tools",))
     with pytest.raises(UsageError, match="is not there"):
         paft(tmp_path / "no.jsonl", out, model)

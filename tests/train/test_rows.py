@@ -97,7 +97,10 @@ def test_weights_reach_the_template():
             '{"messages": [{"role": "asistant", "content": "x"}]}',
             "message 1: unknown role 'asistant': did you mean assistant",
         ),
-        ('{"messages": [{"role": "assistant"}]}', "message 1: the assistant says nothing"),
+        (
+            '{"messages": [{"role": "assistant"}]}',
+            "message 1: this message of the assistant is empty",
+        ),
         (
             '{"messages": [{"role": "user", "content": [{"type": "image"}]}]}',
             "message 1: 'content' must be a text or a list of parts of type text",

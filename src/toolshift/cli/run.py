@@ -189,7 +189,7 @@ def _claims(options: RunOptions) -> Claims | None:
             raise UsageError("--holds-within works only with --design sequential or a --budget")
         return None
     if margin is not None and not 0 < margin < 100:
-        raise UsageError(f"--holds-within must be a number from 0 to 100 (points): {margin:g}")
+        raise UsageError(f"--holds-within must be above 0 and under 100 points: {margin:g}")
     return shift_claims(margin or MARGIN, options.spending.budget)
 
 
