@@ -81,7 +81,7 @@ def test_weights_reach_the_template():
         (
             '{"messages": [{"role": "assistant", "tool_calls": '
             '[{"name": "f", "arguments": "{a"}]}]}',
-            "message 1: the arguments of f are no JSON object.*would be learned so",
+            "message 1: the arguments of f are not a JSON object.*the model would learn that",
         ),
         (
             '{"messages": [{"role": "assistant", "content": "x"}], '
