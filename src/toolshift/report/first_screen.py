@@ -65,7 +65,7 @@ def sentence(agent: AgentReport, name: str = "") -> str:
     scored = [spot for spot in clean if spot.scored]
     if not scored:
         return story.headline(agent, name)
-        text = f"{who} {grid.solved} of {_tasks(len(clean), 'unchanged')}"
+    text = f"{who} {grid.solved} of {_tasks(len(clean), 'unchanged')}"
     at_times = sum(spot.state == "varies" for spot in scored)
     beside = [f"{at_times} more only sometimes"] * bool(at_times)
     void, waiting = (sum(s.state == state for s in clean) for state in ("void", "not_run"))
