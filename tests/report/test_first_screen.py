@@ -80,7 +80,7 @@ def test_each_failure_has_a_letter_whose_words_stand_below(
     grid = report.agents[0].grid
     assert grid is not None
     lines = screen(report, 80)
-    row = next(line for line in lines if line.startswith("tools get names that say nothing"))
+    row = next(line for line in lines if line.startswith("tools get names without meaning"))
     spots = next(r for r in grid.rows if r.label == "identity_erasure").spots
     assert row.count("A") == sum(spot.state == "fails" for spot in spots) == 6
     assert "A  fails: it calls names that no longer exist" in lines
@@ -184,7 +184,7 @@ def test_many_tasks_are_estimates_by_what_a_tier_asks(agents: int) -> None:
         lines = screen(report, width)
         assert max(map(len, lines)) <= width
         text = "\n".join(lines)
-        assert "reads what is in front of it" in text
+        assert "reads its tools and requests" in text
         assert "the smallest detectable loss of a tier" in " ".join(text.split())
 
 

@@ -30,8 +30,8 @@ def test_it_begins_with_what_is_wrong(report: Report) -> None:
         "it calls names that no longer exist.**"
     )
     assert estimate == (
-        "**memorises\\_names solves 100% of clean tasks and 0% once tools get names that say "
-        "nothing: it calls names that no longer exist.**"
+        "**memorises\\_names solves 100% of clean tasks and 0% once tools get names without "
+        "meaning: it calls names that no longer exist.**"
     )
 
 
