@@ -63,11 +63,9 @@ def test_it_fits(
         assert len(lines) <= MAX_LINES + 5 * (size[1] > 2)
     text = "\n".join(lines)
     assert not STATISTICS.search(text)
-    places = [
-        text.index(part)
-        for part in ("solves", "unchanged", "First problem to fix", "How sure", "Next:")
-    ]
-    assert places == sorted(places)
+    at = 0
+    for part in ("solves", "unchanged task", "unchanged", "Fix first", "How sure", "Next:"):
+        at = text.index(part, at) + len(part)
     assert "\x1b" not in text
     for word in ("perception", "TER", "AES", "ATCL"):
         assert word not in text
@@ -197,13 +195,14 @@ def test_the_same_order_on_the_page_in_markdown_and_in_json(tmp_path: Path) -> N
     parts = (
         "olves 6 of 6 unchanged tasks",
         "unchanged",
-        "First problem to fix",
+        "Fix first",
         "How sure",
         "95% intervals",
     )
     for text in texts:
-        places = [text.index(part) for part in parts[:4]]
-        assert places == sorted(places)
+        at = 0
+        for part in parts[:4]:
+            at = text.index(part, at) + len(part)
     data = report.to_dict()["agents"][0]["grid"]
     assert data["rows"][0]["label"] == "clean"
     assert data["losses"][0]["cause"] == "memorised_name"

@@ -162,7 +162,7 @@ def how_sure(report: Report, agents: Sequence[AgentReport]) -> list[str]:
     if small:
         these = "this" if report.tasks == 1 else "these"
         often = f", {report.trials} times each" if report.trials > 1 else ", once each"
-        again = "" if report.trials > 1 else " To see whether it happens again, use --trials 5."
+        again = "" if report.trials > 1 else " To see if this repeats: --trials 5."
         lines = [
             f"this is what happened in {these} {_tasks(report.tasks)}{often}.{again} To compare "
             f"agents in percent, use {PERCENT_FROM} tasks or more."
@@ -302,7 +302,7 @@ def _what_to_do(
     place = "RUN" if run is None else run
     if mend := first_to_mend(agents):
         who = f"{mend.agent}: " if len(agents) > 1 else ""
-        lines += _wrapped(f"First problem to fix: {who}{mend.todo or mend.what}.", width, INDENT)
+        lines += _wrapped(f"Fix first: {who}{mend.todo or mend.what}.", width, INDENT)
         if mend.episode:
             lines.append(Text(INDENT + command("trace", place, mend.episode)))
     if sure := " ".join(how_sure(report, agents)):
