@@ -47,7 +47,7 @@ def test_one_name_stands_for_a_list_of_one() -> None:
         ({"agent_timeout": "5"}, "agent_timeout: Expected `float | null`"),
         ({"executor": None}, "executor: Expected `str`"),
         ({"judge": 3}, "judge: Expected `str`"),
-        ({"out": 3}, "out: a folder is named by a text or a path"),
+        ({"out": 3}, "out: a folder must be a text or a path"),
         ({"seeds": 10**30}, "seeds must be at most"),
         ({"tasks": 10**30}, "tasks must be at most"),
         ({"trials": 10**30}, "trials must be at most"),
@@ -106,7 +106,7 @@ HOW: dict[str, Any] = {
 def test_parts_beside_a_selection_are_named(name: str, how: str) -> None:
     """At their defaults too: who writes `trials=1` does not want the three of the selection."""
     beside = {name: getattr(Selection(), name)}
-    with pytest.raises(UsageError, match=f"beside it {name}: put all"):
+    with pytest.raises(UsageError, match=f"together with {name}: put everything"):
         HOW[how](**beside)
 
 

@@ -1,8 +1,8 @@
-"""ToolShift: what happens to your agent when the world moves?
+"""ToolShift: how does your agent perform when its environment changes?
 
-The names below are public; modules under this one are private by place and may move. They are
-imported when they are first used, so that `import toolshift` stays cheap. Each of them is there
-without any extra: what needs one says so when it is called.
+The names below are public; the modules of this package are private and may move. Names are
+imported when they are first used, so that `import toolshift` stays cheap. All names can be
+imported without an extra; a function that needs an extra says so when it is called.
 """
 
 from __future__ import annotations

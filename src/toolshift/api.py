@@ -91,8 +91,8 @@ def _check_one_selection(suite: object, named: Iterable[str]) -> None:
     twice = [name for name in named if name in _PARTS]
     if isinstance(suite, Selection) and twice:
         raise UsageError(
-            f"a Selection is given, and beside it {', '.join(twice)}: put all of it into the "
-            "Selection, or name a suite in its place"
+            f"a Selection is given together with {', '.join(twice)}: put everything into the "
+            "Selection, or name a suite instead"
         )
 
 
@@ -128,7 +128,7 @@ def evaluate(
     budget: str = "",
     **options: Any,
 ) -> Evaluation:
-    """Measures what happens to an agent when the world moves.
+    """Measures how an agent performs when its environment changes.
 
         report = toolshift.evaluate(my_function, suite="quick")
         print(report.summary())
@@ -138,13 +138,13 @@ def evaluate(
         agent: a function of (messages, tools) that returns a string or an OpenAI assistant
             message; an object with `name` and `reply(turn)`; a spec such as "chat:gpt-4.1-mini"
             (`toolshift.agents.catalog`); or a list of these.
-        suite: "quick", "standard", "paper" or "realistic" (where none is named, "standard" for
-            worlds of your own, else "quick"); or a whole `Selection`, and then none of the
-            arguments from `worlds` to `under`.
+        suite: "quick", "standard", "paper" or "realistic" (default: "standard" for worlds of
+            your own, else "quick"); or a `Selection`, and then none of the arguments from `worlds`
+            to `under`.
         worlds: worlds instead of the suite's.
         kinds: only these task kinds.
         shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
-        without: shifts, or whole tiers, to hold out.
+        without: shifts, or whole tiers, to leave out.
         severities: 1 to 3, for shifts that name none.
         tasks: tasks of each world and seed; the suite's where None.
         trials: how often each scene is run.
@@ -152,35 +152,35 @@ def evaluate(
         seeds: how many seeds.
         pool: "train", "dev" or "test".
         size: entities in each world.
-        placebo: whether a placebo arm is run, the noise floor of every contrast.
-        max_repeats: an episode ends where the same call has had the same result this often; 0 for
-            no such limit.
-        under: shifts that every scene stands under, the clean one too: "crowded_list:3" shows the
-            tools of each task among 400 others.
+        placebo: whether a placebo arm is run, which measures the noise floor.
+        max_repeats: an episode ends when the same call has had the same result this many times; 0
+            for no limit.
+        under: shifts that apply to every scene, clean ones too: "crowded_list:3" shows the tools
+            of each task among 400 others.
         out: a run folder, which makes the run resumable; None keeps everything in memory.
         workers: processes for scripted agents.
-        executor: where these are: "process" for this machine, "ray" for a cluster of Ray, where
-            1 worker stands for as many as it has CPUs.
-        concurrency: episodes at once, for agents that answer turns.
-        agent_timeout: seconds that an agent of your own has for one turn, in a process of its own,
-            which is ended where it takes longer; None leaves it in this process without a limit.
-        judge: a model that reads endings in prose, `chat:MODEL`; the shipped reading where "".
-        cache: a folder where answers of models are kept; the same requests of later runs are not
-            sent again. None uses answers again within this run alone, "off" sends every request.
-        fresh: no answer of earlier runs in `cache` is used; those of this run take their place.
-        cache_own: replies of your own functions are used again too; only for those whose reply
-            follows from the messages and tools alone.
-        design: "fixed" plays the whole plan, "sequential" stops each shift when it is decided.
-        budget: "2000calls", "5usd" or "20min", spent where it decides most; the design is
-            sequential then.
+        executor: where the workers run: "process" for this machine, "ray" for a Ray cluster, where
+            1 worker means one for each of its CPUs.
+        concurrency: number of episodes at the same time, for agents that answer turns.
+        agent_timeout: seconds for one turn of your own agent. It then runs in its own process,
+            which is ended if it takes longer; None runs it in this process without a limit.
+        judge: a model that reads endings in prose, `chat:MODEL`; "" for the built-in rules.
+        cache: a folder for answers of models; identical requests of later runs are not sent again.
+            None reuses answers only within this run, "off" sends every request.
+        fresh: answers of earlier runs in `cache` are not used, and are replaced by new ones.
+        cache_own: replies of your own functions are reused too; only for functions whose reply
+            depends only on the messages and tools.
+        design: "fixed" runs the whole plan, "sequential" stops each shift when it is decided.
+        budget: "2000calls", "5usd" or "20min", spent on the most decisive episodes; the design is
+            then sequential.
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
     Returns:
-        The report, which knows where the run is kept.
+        The report, which knows the folder of the run.
 
     Raises:
-        UsageError: for anything unknown or out of range, for parts of a selection beside a
-            `Selection`, and where the agent cannot work at all.
+        UsageError: for anything unknown or out of range, for parts of a selection together with a
+            `Selection`, and if the agent cannot work at all.
     """
     return run_spec(_asked(**locals()))
 
@@ -188,14 +188,14 @@ def evaluate(
 async def evaluate_async(
     agent: AgentLike | Sequence[AgentLike], suite: str | Selection = "", **arguments: Any
 ) -> Evaluation:
-    """As `evaluate`, for a program with an event loop, which goes on meanwhile.
+    """Works like `evaluate`, for a program with an event loop, which keeps running meanwhile.
 
         report = await toolshift.evaluate_async(my_agent, suite="quick", out="runs/first")
 
-    The run is in another thread. Where the task is cancelled, as by Ctrl-C under `asyncio.run`, the
-    run stops at the end of an episode, and then the error comes; a run with `out` can be resumed.
-    Coroutines of an asynchronous agent run in an event loop of ToolShift's own, as under
-    `evaluate`: what belongs to one loop, such as a client, is made in the agent itself.
+    The run is in another thread. If the task is cancelled, such as by Ctrl-C under `asyncio.run`,
+    the run stops at the end of an episode, and then the error is raised; a run with `out` can be
+    resumed. Coroutines of an asynchronous agent run in ToolShift's own event loop, as under
+    `evaluate`. So objects that belong to one loop, such as a client, must be created in the agent.
 
     Args:
         agent: as for `evaluate`.
@@ -207,7 +207,7 @@ async def evaluate_async(
 
     Raises:
         UsageError: as for `evaluate`.
-        asyncio.CancelledError: where the task is cancelled, once the run has stopped.
+        asyncio.CancelledError: if the task is cancelled, after the run has stopped.
     """
     stop = threading.Event()
     run = asyncio.ensure_future(asyncio.to_thread(_until, stop, agent, suite, arguments))

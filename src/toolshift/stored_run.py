@@ -253,7 +253,7 @@ def _shown(folder: RunFolder, cell: Cell) -> Shown:
     try:
         return folder.own.shown(cell)
     except NotApplicable as why:
-        raise UsageError(f"the scene {cell.lineage} cannot be made any more: {why}") from None
+        raise UsageError(f"the scene {cell.lineage} can no longer be made: {why}") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,10 +89,10 @@ def test_what_makes_calls_or_changes_results_is_on_only_where_it_is_asked_for() 
     assert toolshift.adapt(inner, lock).parts == TELLING.keys()
     assert toolshift.adapt(inner, lock, rewrite=True).parts == {*TELLING, *REWRITING}
     for part in REWRITING:
-        with pytest.raises(UsageError, match=rf"{part}.*give rewrite=True too"):
+        with pytest.raises(UsageError, match=rf"{part}.*so it needs rewrite=True"):
             toolshift.adapt(inner, lock, only=[part])
         assert toolshift.adapt(inner, lock, only=[part], rewrite=True).parts == {part}
     for part in ASKING:
         assert toolshift.adapt(inner, lock, only=[part]).parts == {part}
-    with pytest.raises(UsageError, match=r"as_known.*give rewrite=True too"):
+    with pytest.raises(UsageError, match=r"as_known.*so it needs rewrite=True"):
         toolshift.adapt(inner, lock, as_known=True)

@@ -84,7 +84,7 @@ def test_lessons_are_kept_in_a_file(tmp_path: Path) -> None:
     lessons.write(file)
     assert [*read_lessons(file)] == [*lessons]
     file.write_text('{"notes": 1}')
-    with pytest.raises(UsageError, match="holds no lessons"):
+    with pytest.raises(UsageError, match="contains no lessons"):
         read_lessons(file)
 
 

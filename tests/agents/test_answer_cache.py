@@ -380,10 +380,10 @@ def test_own_functions_are_stored_where_that_is_asked_for(toolshift: Run) -> Non
     assert traces[0] == traces[1] == traces[2] == traces[3]
     code, _, err = toolshift(*SMALL, "--agent", "oracle", "--cache-own", "--out", "o")
     assert code == 2
-    assert "--cache-own is for" in err
+    assert "--cache-own works only with" in err
     code, _, err = toolshift(*own, "--cache", "kept", "--out", "o")
     assert code == 2
-    assert "--cache is for models" in err
+    assert "--cache works only with models" in err
 
 
 def test_a_gate_of_the_same_agent_asks_little(toolshift: Run, server: ScriptedServer) -> None:

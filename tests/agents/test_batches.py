@@ -218,7 +218,7 @@ def test_a_server_that_fails_for_a_while_is_asked_on() -> None:
 def test_nobody_listens_and_nobody_has_batches() -> None:
     with serving(BatchServer(chat_says)) as server:
         pass
-    with pytest.raises(UsageError, match="nothing answers there"):
+    with pytest.raises(UsageError, match="no server answers there"):
         agent_of(server, retries=1).reply(TURN)
     with pytest.raises(UsageError, match="--batch is for chat, responses, anthropic models"):
         ChatAgent("m", "http://127.0.0.1:9/v1beta", KEY, dialect="gemini", batch=True)

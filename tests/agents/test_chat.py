@@ -258,7 +258,7 @@ def test_fields_are_set_and_left_out_at_any_depth(server: ScriptedServer) -> Non
     assert "temperature" not in body
     assert body["reasoning"] == {"effort": "high"}
     assert agent.settings["temperature"] is None
-    with pytest.raises(UsageError, match="`messages` of a request is not for you to set"):
+    with pytest.raises(UsageError, match="`messages` of a request is set by ToolShift"):
         agent_of(server, options={"messages": []})
 
 

@@ -177,7 +177,7 @@ def test_a_worker_that_dies_is_said(odd: Run, monkeypatch: pytest.MonkeyPatch) -
     )
     code, _, err = odd("run", "--agent", "dies:Dies", *SMALL, "--workers", "2", "--out", "out")
     assert code == 2
-    assert "a worker process ended in the middle of its work" in err
+    assert "a worker process ended during its work" in err
 
 
 def test_the_words_of_an_exception_are_what_a_file_can_hold() -> None:

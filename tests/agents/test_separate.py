@@ -129,7 +129,7 @@ def test_one_that_cannot_work_stops_the_run(odd: Run) -> None:
 
 
 def test_functions_that_no_other_process_can_find_are_said() -> None:
-    with pytest.raises(UsageError, match="in a process of its own"):
+    with pytest.raises(UsageError, match="in its own process"):
         evaluate(lambda messages, tools: "x", tasks=1, agent_timeout=1.0)
     with pytest.raises(UsageError, match="above 0"):
         evaluate(evaluate, tasks=1, agent_timeout=0.0)

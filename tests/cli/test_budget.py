@@ -96,7 +96,7 @@ def test_a_baseline_is_whole(toolshift: Run) -> None:
     assert code == 2
     assert "--design fixed" in said
     notes = json.loads(toolshift("compare", "old", "old", "--json")[1])["comparison"]["notes"]
-    assert "stopped where it had decided" in notes[-1]
+    assert "stopped when it had decided" in notes[-1]
     assert toolshift(*words, "--design", "fixed")[0] == 0
     assert toolshift(*gate)[0] == 0
 
@@ -110,7 +110,7 @@ def test_a_budget_leaves_a_gate_inconclusive_and_can_be_raised(toolshift: Run) -
     whole = list(folder.records())
     folder.rewrite(whole[:-1])
     code, said, _ = toolshift("gate", "new", *gate[3:-2])
-    assert (code, "the run is unfinished: go on with it" in said) == (4, True)
+    assert (code, "the run is unfinished: resume it" in said) == (4, True)
     folder.rewrite(whole)
     assert toolshift(*gate, "--budget", "200calls")[0] == 1
 
@@ -121,6 +121,6 @@ def test_a_sealed_plan_plays_everything(toolshift: Run) -> None:
     assert toolshift(*gate, "--margin", "50", "--seal", "plan.json")[0] == 0
     code, _, said = toolshift(*gate, "--plan", "plan.json", "--out", "new", "--budget", "9calls")
     assert code == 2
-    assert "play all scenes" in said
+    assert "need all scenes" in said
     assert toolshift(*gate, "--plan", "plan.json", "--out", "new")[0] == 0
     assert (asked("new"), design("new")) == (32, "fixed")

@@ -206,7 +206,7 @@ def test_an_agent_that_passes_nothing_today_does_not_hold(
     never = ("--agent", "never_agents:never", "--allow-untested")
     code, said, _ = toolshift(*words, *never, "--out", "run", "--junit", "one.xml")
     assert (code, "holds" in said) == (4, False), said
-    assert "Nothing was measured of never_agents:never: it passes none of 2 tasks today" in said
+    assert "Nothing was measured for never_agents:never: it passes none of 2 tasks today" in said
     (case,) = (c for c in Tree.parse("one.xml").iter("testcase") if c.get("name") == "all tasks")
     assert case.find("error") is not None
     code, said, _ = toolshift(*words, *never, "--agent", "oracle", "--out", "two")

@@ -206,7 +206,7 @@ def test_values_are_asked_on_a_terminal_as_names_are(
     code, said, wrong = toolshift("change", "python:asked_tools", "new.json")
     assert code in (0, 3), wrong
     assert "desk of refund_order is required now" in said
-    assert "zone of get_order is always there now" in said
+    assert "zone of get_order is always returned now" in said
     assert "how many are on a page?" in said.lower()
     kept = (shop / "change.mapping.toml").read_text()
     assert ('desk = "D-1"' in kept, 'zone = "Z-9"' in kept, "size = 2" in kept) == (True,) * 3

@@ -156,8 +156,8 @@ def test_a_task_that_cannot_be_done_any_more_does_not_hold(
     outcome = found["outcomes"]["verdict_agents:learned"]["cancel"]
     assert (code, outcome["clean"], outcome["shifted"]) == (0, "passed", "refused")
     said = " ".join(text.split())
-    assert "4 of 5 tasks that it passes today hold" in said
-    assert "1 cannot be done any more, and it refused, rightly" in said
+    assert "4 of 5 tasks that it passes today still pass" in said
+    assert "1 can no longer be done, and it rightly refused" in said
 
 
 def test_a_call_that_says_less_in_the_new_form_is_told_in_words(

@@ -200,7 +200,7 @@ lost_too = Entry("no_such_module_cli:count", "Say nothing.")
 """
 
 WRONG = {
-    "plain": ("theirs_cli:plain", "is of type function, and no command of click: put @click.comm"),
+    "plain": ("theirs_cli:plain", "is of type function, not a click command: put @click.comm"),
     "gone": ("theirs_cli:gone", "has no attribute 'gone'"),
     "unmade": ("no_such_module_cli:x", "No module named 'no_such_module_cli'"),
     "alone": ("theirs_cli", "is a module: name the command in it, MODULE:NAME"),
@@ -252,4 +252,4 @@ def test_the_help_says_what_is_wrong_and_stays(another: None, toolshift: Run) ->
     assert "slow Say it later." in said
     for name, (place, _) in WRONG.items():
         assert f"{name} Error: command '{name}' of theirs-cli 1.0 ({place})" in said
-    assert "run Not the command of theirs-cli 1.0: ToolShift has one of this name." in said
+    assert "run The command of theirs-cli 1.0 is not used, because ToolShift has one" in said

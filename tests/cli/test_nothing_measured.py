@@ -27,16 +27,16 @@ def runs(toolshift: Run) -> Run:
     scope = ("--world", "poi", "--tasks", "2", "--shift", "redirect:2", "--no-placebo")
     assert toolshift("run", *scope, "--agent", "oracle", "--out", "base")[0] == 0
     code, _, said = toolshift("run", *scope, "--agent", "gone:down", "--out", "down")
-    assert (code, "Nothing was measured of gone:down" in said) == (1, True)
+    assert (code, "Nothing was measured for gone:down" in said) == (1, True)
     return toolshift
 
 
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("report", "down", "--no-html"), 4, "Nothing was measured of gone:down"),
-        (("report", "down", "--json"), 4, "Nothing was measured of gone:down"),
-        (("report", "base", "down", "--no-html"), 4, "Nothing was measured of gone:down"),
+        (("report", "down", "--no-html"), 4, "Nothing was measured for gone:down"),
+        (("report", "down", "--json"), 4, "Nothing was measured for gone:down"),
+        (("report", "base", "down", "--no-html"), 4, "Nothing was measured for gone:down"),
         (("report", "base", "--no-html"), 0, ""),
         (("compare", "base", "down"), 4, "Nothing was compared"),
         (("compare", "down", "base"), 4, "Nothing was compared"),
@@ -93,9 +93,9 @@ def test_a_shift_without_a_verdict_is_not_without_effect(
     code, said, wrong = toolshift("report", "run", "--details", "--markdown", "report.md")
     said = " ".join(said.split())
     assert code == 4
-    assert "Nothing was measured of oracle under redirect" in wrong
+    assert "Nothing was measured for oracle under redirect" in wrong
     assert "Not measured under" in said
-    for healthy in ("makes a significant difference", "No tier differs", "No change has been"):
+    for healthy in ("makes a significant difference", "No tier differs", "No change was"):
         assert healthy not in said
     written = Path("report.md").read_text()
     assert "**No significant loss.**" not in written
@@ -118,7 +118,7 @@ def test_a_run_that_asks_nothing_is_no_success(toolshift: Run) -> None:
     """So few tasks could not decide, whatever came of them."""
     scope = ("--world", "poi", "--tasks", "2", "--shift", "redirect:2", "--agent", "oracle")
     code, _, wrong = toolshift("run", *scope, "--design", "sequential", "--out", "run")
-    assert (code, "Nothing was measured: no episode was asked" in wrong) == (1, True)
+    assert (code, "Nothing was measured: no episode was run" in wrong) == (1, True)
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--nothing-lost",)])

@@ -221,7 +221,7 @@ def test_a_lock_without_tools_compares_with_nothing(toolshift: Run, folder: Path
         ("watch", "good.jsonl", "--lock", "none.lock"),
     ):
         code, out, said = toolshift(*words)
-        assert (code, out, "none.lock holds no tool" in said) == (2, "", True)
+        assert (code, out, "none.lock contains no tool" in said) == (2, "", True)
 
 
 def _lock_of_none(folder: Path) -> dict[str, Any]:
@@ -385,8 +385,12 @@ def test_rows_that_stay_beside_rows_that_are_shifted_are_said(toolshift: Run, fo
 NO_CALLS = {
     "a list of tools": ("odd.json", json.dumps([TOOL]).encode(), "a call is"),
     "an empty list": ("odd.json", b"[]", "it is empty"),
-    "a trace that only lists": ("odd.jsonl", lines({"listed": [TOOL]}), "holds no call of a tool"),
-    "talk": ("odd.jsonl", lines(TALK), "holds no call of a tool"),
+    "a trace that only lists": (
+        "odd.jsonl",
+        lines({"listed": [TOOL]}),
+        "contains no call of a tool",
+    ),
+    "talk": ("odd.jsonl", lines(TALK), "contains no call of a tool"),
     "a call without a tool": (
         "odd.jsonl",
         lines({"tool": "", "arguments": {}}),

@@ -11,7 +11,7 @@ from toolshift import UsageError, evaluate
 from toolshift.cli.parameters import PATH, PLACE
 
 GATE = ("gate", "--agent", "oracle", "--baseline", "old", "--margin", "5")
-ELSEWHERE = "addresses are for `toolshift run --out`"
+ELSEWHERE = "addresses work only with `toolshift run --out`"
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ ELSEWHERE = "addresses are for `toolshift run --out`"
         ((*GATE, "--out", "nosuch://x"), ELSEWHERE),
         ((*GATE, "--bundle", "gs://b/failed.zip"), "--bundle gs://b/failed.zip"),
         (("report", "s3://b/x"), "(`aws s3 cp --recursive s3://b/x FOLDER`)"),
-        (("report", "file:///runs/first"), "Here it is /runs/first"),
-        (("trace", "FILE:/runs/first"), "Here it is /runs/first"),
+        (("report", "file:///runs/first"), "On this machine it is /runs/first"),
+        (("trace", "FILE:/runs/first"), "On this machine it is /runs/first"),
         (("run", "--agent", "oracle", "--out", "s3:/b/x"), "did you mean s3://b/x?"),
         (("run", "--agent", "oracle", "--out", "file:/b/x"), "did you mean file:///b/x?"),
         (("run", "--agent", "oracle", "--out", "GS:b/x"), "did you mean gs://b/x?"),
-        (("run", "--agent", "oracle", "--out", "://b/x"), "says no kind before the colon"),
+        (("run", "--agent", "oracle", "--out", "://b/x"), "has no kind before the colon"),
         ((*GATE, "--out", "s3:b/x"), f"--out s3:b/x: {ELSEWHERE}"),
-        (("report", "file:runs/first"), "Here it is runs/first"),
+        (("report", "file:runs/first"), "On this machine it is runs/first"),
     ],
     ids=lambda given: given[0] if isinstance(given, tuple) else "",
 )
@@ -45,7 +45,7 @@ def test_an_address_for_evaluate_makes_no_folder_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="out s3://b/x: addresses are for"):
+    with pytest.raises(UsageError, match="out s3://b/x: addresses work only with"):
         evaluate("oracle", tasks=1, out="s3://b/x")
     assert not list(tmp_path.iterdir())
 

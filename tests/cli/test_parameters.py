@@ -148,7 +148,7 @@ NOT_A_STRUCT = {
     "group.py": "the one option that stands before every command",
     "options.py": "the machine, which processes are told by the environment",
     "parameters.py": "what makes options of fields",
-    "schedule.py": "an old command, which is gone in the next minor version",
+    "schedule.py": "an old command, which will be removed in the next minor version",
 }
 
 

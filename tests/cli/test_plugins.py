@@ -74,13 +74,13 @@ def test_a_run_whose_plugins_are_not_loaded_says_the_command_that_loads_them(her
     assert said == "toolshift --plugin envelope.py --plugin library replay r --sample 100"
     code, out, err = toolshift(here, *shlex.split(said)[1:])
     assert code == 0, err
-    assert "all verdicts hold" in out
+    assert "all verdicts are confirmed" in out
 
 
 def test_the_command_that_shows_an_episode_can_be_pasted(here: Path) -> None:
     named = ("--plugin", "envelope.py", "--plugin", "library")
     _, out, _ = toolshift(here, *named, "report", "r", "--no-html", "--details")
-    said = out[out.index("Commonest cause") :].partition("toolshift")[2].splitlines()[0]
+    said = out[out.index("Most frequent cause") :].partition("toolshift")[2].splitlines()[0]
     words = ["toolshift", *shlex.split(said)]
     assert words[:2] == ["toolshift", "--plugin"]
     assert words[-3:-1] == ["trace", "r"]
@@ -93,7 +93,7 @@ def test_the_command_that_shows_an_episode_can_be_pasted(here: Path) -> None:
     ("words", "said"),
     [
         (("--plugin", "envelop.py", "list"), "there is no such file: did you mean envelope.py?"),
-        (("--plugin", "library:WORLD", "list"), "it takes a file or a module"),
+        (("--plugin", "library:WORLD", "list"), "name a file or a module"),
         (("check", "library"), "written as library:NAME"),
         ((*RUN, "--world", "library.py:WORLD"), "name its module, as in library:WORLD"),
         ((*RUN, "--world", "library:WORLDS"), "did you mean library:WORLD?"),
@@ -162,7 +162,7 @@ def test_a_plugin_behind_the_command_is_answered_with_its_place() -> None:
     words = [sys.executable, "-m", "toolshift", "list", "shifts", "--plugin", "mine.py"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--plugin stands before the command: toolshift --plugin FILE.py" in done.stderr
+    assert "--plugin must come before the command: toolshift --plugin FILE.py" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("check", "bare"), ("show", "poi/listing", "--shift", "bare")])

@@ -23,9 +23,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_cannot_be_shown_is_explained(run: Path) -> None:
-    with pytest.raises(UsageError, match="--port goes from 0"):
+    with pytest.raises(UsageError, match="--port must be from 0"):
         report.main([str(run), "--open", "--port", "70000"], standalone_mode=False)
-    with pytest.raises(UsageError, match="holds no run"):
+    with pytest.raises(UsageError, match="contains no run"):
         report.main([str(run.parent), "--open", "--no-browser"], standalone_mode=False)
 
 
@@ -46,13 +46,13 @@ def test_ctrl_c_stops_it(run: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--port", "0"), "--port is for --open"),
-        (("--no-browser",), "--no-browser is for --open"),
-        (("--open", "--json"), "--json does not go with --open"),
-        (("--open", "--site", "x"), "--site does not go with --open"),
-        (("--site", "x", "--html", "y.html"), "--html does not go with --site"),
-        (("--site", "x", "--agent", "oracle"), "--agent does not go with --site"),
-        (("--fail-on-loss",), "--fail-on-loss is for a folder of days"),
+        (("--port", "0"), "--port works only with --open"),
+        (("--no-browser",), "--no-browser works only with --open"),
+        (("--open", "--json"), "--json cannot be used with --open"),
+        (("--open", "--site", "x"), "--site cannot be used with --open"),
+        (("--site", "x", "--html", "y.html"), "--html cannot be used with --site"),
+        (("--site", "x", "--agent", "oracle"), "--agent cannot be used with --site"),
+        (("--fail-on-loss",), "--fail-on-loss works only with a folder of days"),
     ],
     ids=lambda given: given[0],
 )

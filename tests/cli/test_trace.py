@@ -98,7 +98,9 @@ def test_the_ids_of_own_tasks_are_listed(
 
 
 def test_a_task_is_named_by_its_id(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match=r"has 2 episodes, so name one: .*oracle, clean, passed"):
+    with pytest.raises(
+        UsageError, match=r"has 2 episodes: name one of them: .*oracle, clean, passed"
+    ):
         trace.main([str(own_run), "status-lamp"], standalone_mode=False)
     with pytest.raises(UsageError, match="no task of this id: did you mean status-lamp"):
         trace.main([str(own_run), "status-lmap"], standalone_mode=False)
@@ -120,5 +122,5 @@ def test_a_scene_is_shown_by_the_id_of_its_task() -> None:
     assert read_task(f"{OWN_TASKS}/status/1").index == 1
     with pytest.raises(UsageError, match=r"unknown task of .*/status 'totl': did you mean total"):
         read_task(f"{OWN_TASKS}/status/totl")
-    with pytest.raises(UsageError, match="the index behind the kind is a number"):
+    with pytest.raises(UsageError, match="the index after the kind must be a number"):
         read_task("poi/booking/first")

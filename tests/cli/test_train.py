@@ -87,7 +87,9 @@ def test_the_mask_is_shown_of_a_row_that_has_one(model, tmp_path, capsys):
 
 
 def test_shifts_that_alpha_leaves_no_place_for_are_refused(model, tmp_path):
-    with pytest.raises(UsageError, match=r"alpha 0.1 of 8 trajectories is none: raise --alpha"):
+    with pytest.raises(
+        UsageError, match=r"alpha 0.1 of 8 trajectories is less than one: raise --alpha"
+    ):
         paft(0.1, 8, MIXED, asked(model, tmp_path / "out"))
     with pytest.raises(UsageError, match="that come 4 at a time is none"):
         paft(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
@@ -156,13 +158,13 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
         sft(tmp_path / "bad.jsonl", asked(model, None))
     with pytest.raises(UsageError, match="write steps, as in"):
         steps_of("1,b")
-    with pytest.raises(UsageError, match="--adapter brings its own"):
+    with pytest.raises(UsageError, match="--adapter has its own"):
         paft(0.3, 8, MIXED, asked(model, out, adapter="some/where", rank=4))
-    with pytest.raises(UsageError, match="--rank is for a LoRA adapter"):
+    with pytest.raises(UsageError, match="--rank works only with a LoRA adapter"):
         paft(0.3, 8, MIXED, asked(model, out, full=True, rank=4))
     without = [{k: v for k, v in row.items() if k != "world"} for row in tiny.rows()]
     write_rows(without, tmp_path / "own.jsonl")
-    with pytest.raises(UsageError, match="an evaluation plays scenes of the worlds"):
+    with pytest.raises(UsageError, match="an evaluation runs scenes of the worlds"):
         sft(tmp_path / "own.jsonl", asked(model, out, eval_every=1))
     wrong = [{**row, "messages": [{**m, "weight": -1} for m in row["messages"]]} for row in without]
     write_rows(wrong, tmp_path / "wrong.jsonl")
@@ -177,7 +179,7 @@ def test_rows_that_name_no_world_are_trained_on_without_evaluation(model, tmp_pa
     sft(data, asked(model, tmp_path / "out"))
     said = capsys.readouterr()
     assert json.loads(said.out)["settings"]["eval_every"] == 0
-    assert "No evaluation on the way" in said.err
+    assert "No evaluation during training" in said.err
 
 
 def test_rows_that_are_left_out_are_said_to_be(model, tmp_path, capsys):

@@ -109,14 +109,14 @@ def test_a_tool_that_always_fails_is_told_within_twenty_calls_without_a_baseline
     code, said, told = toolshift("watch", "out.jsonl")
     assert code == 1
     assert "calls that fail: 16 of the last 16 calls, at most 30.0% in any case" in said
-    assert "Every call fails now, at the end of what was read: get." in told
+    assert "At the end, every call of these tools fails: get." in told
     write(tmp_path / "few.jsonl", failing(10))  # too few for an alarm
     code, said, _ = toolshift("watch", "few.jsonl", "--json")
     assert (code, said) == (1, '{"out":["get"]}\n')
     write(tmp_path / "fewer.jsonl", failing(9))
     code, said, told = toolshift("watch", "fewer.jsonl")
     assert (code, said) == (0, "")
-    assert "Every call failed, of few calls: get (9)." in told
+    assert "Every call of these tools failed, but there were only few: get (9)." in told
     write(tmp_path / "some.jsonl", rows(Random(3), 250, 0.7))  # a norm that is none
     code, said, _ = toolshift("watch", "some.jsonl")
     assert (code, said.count("calls that fail")) == (1, 1)
@@ -141,7 +141,7 @@ def test_what_was_learned_and_told_is_kept_over_restarts(toolshift: Run, tmp_pat
     write(stream, [*first, *rows(rng, 300, 0.01)])
     assert toolshift(*words)[0] == 0
     code, _, told = toolshift(*words)
-    assert (code, "nothing was added since kept.json was kept" in told) == (2, True)
+    assert (code, "nothing was added since kept.json was saved" in told) == (2, True)
     with stream.open("a") as file:
         file.write("".join(f"{json.dumps(row)}\n" for row in failing(20)))
         file.write('{"tool": "ge')  # still being written
@@ -155,7 +155,7 @@ def test_what_was_learned_and_told_is_kept_over_restarts(toolshift: Run, tmp_pat
     code, said, told = toolshift(*words)
     assert (code, said) == (1, "")  # told already, and it goes on
     assert "322 events" in told
-    assert "Every call fails now" in told
+    assert "At the end, every call" in told
     write(stream, [*first, *rows(rng, 5, 0.0)])  # another file under the name
     code, _, told = toolshift(*words)
     assert (code, "328 events" in told) == (0, True)
@@ -186,7 +186,7 @@ def test_a_state_goes_on_under_the_same_options_only(toolshift: Run, tmp_path: P
     write(tmp_path / "s.jsonl", rows(Random(0), 30, 0.0))
     assert toolshift("watch", "s.jsonl", "--state", "kept.json")[0] == 0
     code, _, told = toolshift("watch", "s.jsonl", "--state", "kept.json", "--every", "9")
-    assert (code, "was kept with another every" in told) == (2, True)
+    assert (code, "was saved with another every" in told) == (2, True)
 
 
 @pytest.mark.parametrize(

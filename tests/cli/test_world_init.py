@@ -33,7 +33,7 @@ def test_writes_are_guessed_by_the_verb(reads: str, writes: str, toolshift: Run)
     assert toolshift("world", "init", f"python:{module}", "--out", "tasks.yaml")[0] == 0
     text = Path("tasks.yaml").read_text()
     assert yaml.safe_load(text)["writes"] == [writes]
-    assert "# Add those of these that change something: flurble" in text
+    assert "# Add the tools from this list that change something: flurble" in text
 
 
 @pytest.mark.parametrize(

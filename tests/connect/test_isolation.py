@@ -79,7 +79,7 @@ def test_a_system_without_namespaces_is_said(
     words = ("run", "--agent-command", f"{sys.executable} x.py", *SMALL, "--isolate")
     code, _, err = toolshift(*words)
     assert code == 2
-    assert "--isolate needs namespaces of Linux" in err
+    assert "--isolate needs Linux namespaces" in err
     monkeypatch.setattr(isolation, "_NEEDED", ("no-such-program",))
     with pytest.raises(UsageError, match="there is no no-such-program"):
         check_isolation()

@@ -213,9 +213,9 @@ def test_a_secret_goes_to_its_issuer_only_and_is_never_said(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("http://example.com/mcp",), "over https only"),
+        (("http://example.com/mcp",), "only over https"),
         (("mcp:npx server",), "http address"),
-        (("https://example.com/mcp", "--client-secret-env", "A"), "goes with --client-id"),
+        (("https://example.com/mcp", "--client-secret-env", "A"), "needs --client-id"),
         (("https://example.com/mcp", "--client-credentials", "https://a"), "--client-secret-env"),
     ],
 )

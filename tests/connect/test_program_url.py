@@ -123,7 +123,7 @@ def test_what_cannot_be_reached_is_infrastructure_and_a_wrong_address_a_usage_er
     ):
         once(UrlAgent(url))
     for wrong in ("127.0.0.1:80", "ftp://x/y", "http://user:pw@host/x", ""):
-        with pytest.raises(UsageError, match="no address of an agent"):
+        with pytest.raises(UsageError, match="not the address of an agent"):
             UrlAgent(wrong)
 
 

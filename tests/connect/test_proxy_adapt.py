@@ -181,4 +181,4 @@ def test_what_needs_a_lock_is_refused_without_one_in_one_sentence(option: tuple[
     command = [sys.executable, "-m", "toolshift", "proxy", *option, "--", "nothing"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"{option[0]} goes with --adapt LOCK" in done.stderr
+    assert f"{option[0]} needs --adapt LOCK" in done.stderr

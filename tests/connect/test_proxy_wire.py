@@ -385,11 +385,11 @@ def shop() -> Iterator[tuple[str, ...]]:
         (options(RAW, "rename_tools:2"), "unknown shift 'rename_tools': did you mean"),
         (options(RAW, "redirect:4"), "severity 4 of redirect"),
         (options(RAW, "redirect:1", "redirect:2"), "redirect is given twice"),
-        (options(()), "say which server"),
-        (options(RAW, more=("http://localhost",)), "say which server"),
-        (options((), more=("--upstream-url", "localhost:80")), "begins with http"),
-        (options(RAW, more=("--header", "a: b")), "--header goes with the http address"),
-        (options(RAW, more=("--json",)), "--json goes with --dry-run"),
+        (options(()), "name one server"),
+        (options(RAW, more=("http://localhost",)), "name one server"),
+        (options((), more=("--upstream-url", "localhost:80")), "must begin with http"),
+        (options(RAW, more=("--header", "a: b")), "--header works only with the http address"),
+        (options(RAW, more=("--json",)), "--json needs --dry-run"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
         (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
         (options(RAW, "merged_tools:2", more=("--dry-run",)), "merged_tools:2 is not applicable"),
@@ -461,7 +461,7 @@ def test_a_dry_run_says_what_has_changed_in_a_call(
         ),
         ("format_drift:1", 'get_order {"order_ref": "R-1001"}', "Changed by: format_drift:1"),
         ("format_drift:1", 'read_note {"name": "plain"}', "No shift changed this call"),
-        ("tools_by_action:3", "count_cancelled", "No tool that is shown stands for it alone"),
+        ("tools_by_action:3", "count_cancelled", "No single shown tool corresponds to it"),
         ("format_drift:1", "", "A real call:  count_cancelled {}"),
     ],
 )
@@ -480,8 +480,8 @@ def test_a_dry_run_shows_a_real_result_before_and_after(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--try", "act"), "--try goes with --dry-run"),
-        (("--dry-run", "--try", "act {kind}"), "the arguments are no JSON object"),
+        (("--try", "act"), "--try needs --dry-run"),
+        (("--dry-run", "--try", "act {kind}"), "the arguments are not a JSON object"),
         (("--dry-run", "--try", "acts"), "unknown tool 'acts': did you mean act"),
     ],
 )

@@ -206,7 +206,7 @@ MISTAKES = {
     'agent="oracle", by="tiers"': "did you mean tier",
     'agent="oracle", suite="quik"': "did you mean quick",
     'agent="oracle", inconclusive="pass"': "unknown inconclusive",
-    'agent="oracle", baseline="nowhere"': "holds no run",
+    'agent="oracle", baseline="nowhere"': "contains no run",
     'agent="oracle", baseline="main", tasks=3': "is of another selection (tasks, arms)",
     "": "mark the test with",
 }
@@ -322,7 +322,7 @@ def test_what_a_baseline_cannot_lose_fails_or_is_skipped(baseline: Path, tmp_pat
 
     for result in results(of_shifts=False):
         if result.label == "clean":
-            with pytest.raises(AssertionError, match="make a baseline of an agent that works"):
+            with pytest.raises(AssertionError, match="a baseline with an agent that works"):
                 result.assert_no_worse()
             with pytest.raises(AssertionError, match="no scene passed in the baseline"):
                 result.assert_nothing_lost()

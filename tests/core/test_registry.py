@@ -128,7 +128,7 @@ def test_entry_points_are_found_as_our_own_names_are(package: Path) -> None:
             "plain",
             r"'plain' of theirs-reg 1.0 .* type function, and no shift: put @sh",
         ),
-        ("of_shifts", "redirect", "is there twice, of ToolShift and of theirs-reg 1.0"),
+        ("of_shifts", "redirect", "is registered twice, by ToolShift and by theirs-reg 1.0"),
         (
             "of_shifts",
             "other",

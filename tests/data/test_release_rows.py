@@ -521,7 +521,7 @@ def test_the_command_says_what_is_open(way: str, tmp_path: Path) -> None:
     if way == "json":
         assert json.loads(done.stdout)["open"] == [OPEN_TOOL]
     else:
-        assert f"Open: {OPEN_TOOL} (rows that need it are not shifted)" in done.stderr
+        assert f"Open: {OPEN_TOOL} (rows that need the answer are not shifted)" in done.stderr
     if way != "preview":
         assert f"- {OPEN_TOOL}" in (tmp_path / "out.README.md").read_text()
 

@@ -64,8 +64,11 @@ def test_drift_is_said_with_a_call_that_breaks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda raw: raw["tools"][0]["document"].update(description="x"), "find_page has another"),
-        (lambda raw: raw["tools"].pop(), "taken from it by hand"),
+        (
+            lambda raw: raw["tools"][0]["document"].update(description="x"),
+            "find_page does not match its",
+        ),
+        (lambda raw: raw["tools"].pop(), "removed from it by hand"),
         (lambda raw: raw.update(format=9), "a lock of format 9"),
         (lambda raw: raw.pop("hash"), "is no lock"),
         (lambda raw: raw["tools"][0]["document"].pop("name"), "has no name"),

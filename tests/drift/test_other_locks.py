@@ -86,12 +86,12 @@ def test_hashes_say_which_part_moved_and_no_more() -> None:
         ("tool_removed", "get_note"),
         ("tool_added", "fetch_note"),
     }
-    with pytest.raises(UsageError, match="holds only hashes"):
+    with pytest.raises(UsageError, match="contains only hashes"):
         read_lock(LOCKS / "warden.lock")
 
 
 def test_a_lock_that_holds_too_little_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="of mcp-contract, which keeps a summary"):
+    with pytest.raises(UsageError, match="by mcp-contract, which stores a summary"):
         read_lock(LOCKS / "mcp-contract.json")
     document = json.loads((LOCKS / "mcplock.json").read_text())
     del document["tools"]["get_note"]["raw_schema"]
@@ -111,7 +111,7 @@ def test_verify_takes_them(toolshift: Run, tmp_path: Path) -> None:
     code, _, said = toolshift(
         "verify", str(LOCKS / "warden.lock"), "same.json", "--agent", "oracle"
     )
-    assert (code, "holds only hashes" in said) == (2, True)
+    assert (code, "contains only hashes" in said) == (2, True)
 
 
 def test_a_lock_of_ours_says_nothing_of_what_it_records() -> None:

@@ -180,7 +180,7 @@ def test_a_lock_by_hand_is_refused_and_an_older_one_is_read(toolshift: Run, tmp_
     raw = (tmp_path / "a.lock").read_text()
     (tmp_path / "hand.lock").write_text(raw.replace("/shops/", "/admin/"))
     code, _, said = toolshift("verify", "hand.lock", "new.json")
-    assert (code, "order has another hash" in said) == (2, True)
+    assert (code, "order does not match its hash" in said) == (2, True)
     side = read_side(str(tmp_path / "old.json"))
     write_lock(tmp_path / "older.lock", lock_side(msgspec.structs.replace(side, requests=None)))
     assert '"format": 1' in (tmp_path / "older.lock").read_text()
@@ -201,7 +201,7 @@ def test_verify_and_change_say_that_calls_of_an_agent_are_the_same(
     words = ("verify", "a.lock", "new.json", "--calls", "calls.json")
     code, out, _ = toolshift(*words, "--fail-on", "breaking", "--sarif", "a.sarif")
     assert (code, "0 of 1 recorded calls break" in out) == (1, True)
-    assert "the program that sends them must follow" in out
+    assert "the program that sends them must be changed" in out
     assert toolshift(*words, "--fail-on", "calls")[0] == 0
     (result,) = json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"]
     assert (result["ruleId"], result["level"]) == ("server_changed", "error")

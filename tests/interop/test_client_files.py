@@ -188,14 +188,14 @@ def test_a_variable_that_is_not_there_is_named(variable: str) -> None:
     [
         ({}, "neither a command nor a url"),
         ({"command": "a", "url": "https://b.example"}, "both"),
-        ({"command": "a", "args": "b"}, "args is a list"),
+        ({"command": "a", "args": "b"}, "args must be a list"),
         ({"command": ["a", 3]}, "texts"),
         ({"command": ""}, "texts"),
-        ({"url": "ftp://example.com"}, "begins with http"),
-        ({"command": "a", "env": ["B"]}, "env is a table"),
+        ({"url": "ftp://example.com"}, "must begin with http"),
+        ({"command": "a", "env": ["B"]}, "env must be a table"),
         ({"command": "${command:pick}"}, "is not known"),
         ({"command": "a", "envFile": "gone.env"}, "gone.env cannot be read"),
-        (["a"], "no table"),
+        (["a"], "not a table"),
     ],
 )
 def test_an_entry_that_cannot_be_read_says_why(entry: Any, why: str) -> None:
@@ -212,7 +212,7 @@ def test_a_name_that_is_not_there_gets_the_nearest_and_none_gets_all() -> None:
         named(".mcp.json", document, "")
     assert named(".mcp.json", {"mcpServers": {"one": {"command": "a"}}}, "").command == ("a",)
     for empty in ({"mcpServers": {}}, {"other": 1}):
-        with pytest.raises(UsageError, match="no MCP server is in it"):
+        with pytest.raises(UsageError, match="it contains no MCP server"):
             named(".mcp.json", empty)
 
 

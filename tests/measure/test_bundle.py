@@ -140,11 +140,11 @@ def test_what_is_no_bundle_is_said(
     index = {"format": 1, "toolshift": "1", "failures": []}
     said = {
         "missing": "no such bundle",
-        "text": "no replay bundle",
-        "no index": "no replay bundle",
+        "text": "not a replay bundle",
+        "no index": "not a replay bundle",
         "too large": "unpack to more than",
         "outside": "not in the bundle",
-        "later": "of format 2",
+        "later": "has format 2",
     }[kind]
     if kind == "text":
         path.write_text("PK")
@@ -190,7 +190,7 @@ def test_a_bundle_that_hides_its_size_or_is_damaged_within_is_refused(failed: Ru
                 end = suffix if name == "episodes.jsonl" else ""
                 archive.writestr(f"{name}{end}", content)
         code, _, err = failed("replay", "bomb.zip")
-        assert (code, "hides a size" in err) == (2, True), err
+        assert (code, "hide their size" in err) == (2, True), err
 
 
 SHIFT_OF = """from toolshift import Change, shift

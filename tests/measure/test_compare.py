@@ -193,7 +193,7 @@ def test_shifts_of_other_versions_are_refused(run: RunFolder, tmp_path: Path) ->
     shifts_as_they_were(run)
     with pytest.raises(UsageError, match=r"redirect is version 99 in .* and 1 in"):
         same_shifts(other, run)
-    with pytest.raises(UsageError, match="version 99 of redirect, which is version 1"):
+    with pytest.raises(UsageError, match="version 99 of redirect, and the current version is 1"):
         shifts_as_they_were(other)
     fewer = of_version(run, tmp_path / "fewer", shifts={"identity_erasure": 1})
     same_shifts(run, fewer)
@@ -224,6 +224,6 @@ def test_only_shifts_that_both_runs_have_in_another_version_are_noted(
     rest = {name: n for name, n in run.manifest.shifts.items() if not name.startswith("redirect")}
     other = of_version(run, tmp_path / "other", shifts={**rest, "redirect@7": 7, "typos": 1})
     (note,) = version_notes(run, other)
-    assert note.startswith("redirect: the runs have other versions of it")
+    assert note.startswith("redirect: the runs have different versions of it")
     fewer = of_version(run, tmp_path / "fewer", shifts=rest)
     assert version_notes(run, fewer) == version_notes(fewer, run) == []

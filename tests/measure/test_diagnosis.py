@@ -124,7 +124,7 @@ def test_the_smallest_loss_is_the_largest_of_the_tiers() -> None:
     far = but(ROW, detectable=0.254)
     assert d.smallest_loss([near, far]) == "25 points (power 80%, level 5% over 2 tiers)"
     assert d.smallest_loss([near]) == "10 points (power 80%, level 5%)"
-    nothing = "none: not even a total loss would show (power 80%, level 5% over 2 tiers)"
+    nothing = "none: not even a total loss would be significant (power 80%, level 5% over 2 tiers)"
     assert d.smallest_loss([near, but(ROW, detectable=inf)]) == nothing
     assert d.smallest_loss([near, but(ROW, detectable=nan)]) == nothing
     undefined = but(far, drop=interval(nan))
@@ -187,7 +187,7 @@ def test_the_worst_shift_is_named_with_its_commonest_cause() -> None:
     )
     mild = but(bad, label="redirect", drop=interval(0.2))
     assert said(shifts=[mild, bad])[-2] == (
-        "What hurts most: redirect+fatal error, -50 [-60,-40] points, by wrong tool in 3 of its 4 "
+        "Largest loss: redirect+fatal error, -50 [-60,-40] points, by wrong tool in 3 of its 4 "
         "failures (toolshift trace RUN e7)."
     )
     plain = but(bad, causes={}, examples={})
@@ -197,7 +197,7 @@ def test_the_worst_shift_is_named_with_its_commonest_cause() -> None:
 
 def test_a_placebo_that_moves_it_is_said() -> None:
     moved = but(ROW, significant=True, drop=interval(0.1, 0.05, 0.15))
-    assert any("Even the placebo arm moves it by -10" in s for s in said(placebo=moved))
+    assert any("Even the placebo arm changes it by -10" in s for s in said(placebo=moved))
     assert not any("placebo" in s for s in said(placebo=but(moved, significant=False)))
 
 
@@ -209,7 +209,7 @@ def test_what_broke_down_comes_second() -> None:
 @pytest.mark.parametrize(
     ("rate", "ends"),
     [
-        (0.1, "at floor, where a shift has nothing to take away."),
+        (0.1, "at floor, so a shift cannot lower it."),
         (0.11, "under half, so drops are not defined; read retention instead."),
         (0.49, "under half, so drops are not defined; read retention instead."),
         (0.5, "of the clean tasks."),

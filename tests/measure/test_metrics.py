@@ -238,7 +238,7 @@ def test_a_loss_on_few_tasks_is_given_in_counts(failing: int, touched: int) -> N
     assert f"Fails {which} that perception touches (memorised name; toolshift trace " in said
     assert "significant difference" not in said, "of so few tasks a loss is a fact"
     assert "No tier" not in said
-    nothing = "none: not even a total loss would show (power 80%, level 5%)"
+    nothing = "none: not even a total loss would be significant (power 80%, level 5%)"
     assert smallest_loss([row]) == nothing
 
 

@@ -99,7 +99,7 @@ def test_trials_without_a_verdict_are_counted(tmp_path: Path) -> None:
     after.rewrite(list(first.values()))
     found = judge_losses(before, RunFolder.read(after.path))
     assert (found.verdict, found.unscored) == ("error", 0)
-    assert "episodes of what passed have no verdict now" in found.sentence
+    assert "episodes of scenes that passed have no verdict now" in found.sentence
 
 
 def test_fewer_trials_than_the_baseline_lack_nothing(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def test_exit_codes(cli: Run, run: Path, tmp_path: Path) -> None:
     code, out, _ = cli("replay", run, "--sample", 20, "--seed", 3)
     assert code == 0
-    assert "20 episodes played again (seed 3): all verdicts hold." in out
+    assert "20 episodes replayed (seed 3): all verdicts are confirmed." in out
     wrong = rewritten(
         run,
         tmp_path / "copy",

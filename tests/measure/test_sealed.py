@@ -61,10 +61,10 @@ def test_the_same_gate_has_the_same_hash(sealed: Run) -> None:
         (("--plan", "old/manifest.json"), "restore it, or seal a new plan"),
         (("--plan", "old"), "old is a folder: name the file in it"),
         (("--margin", "5", "--seal", "old"), "old is a folder: name the file in it"),
-        (("--plan", "plan.json", "--agent", "oracle"), "the agent is not as it was sealed"),
-        (("--plan", "plan.json", "--out", "begun"), "begun without the plan"),
-        (("--plan", "plan.json", "--seal", "x.json"), "comes before the run"),
-        ((), "--margin is needed"),
+        (("--plan", "plan.json", "--agent", "oracle"), "the agent is not the sealed one"),
+        (("--plan", "plan.json", "--out", "begun"), "started without the plan"),
+        (("--plan", "plan.json", "--seal", "x.json"), "must be used before the run"),
+        ((), "give --margin"),
     ],
 )  # fmt: skip
 def test_what_is_not_as_sealed_is_refused_before_the_run(

@@ -87,7 +87,7 @@ def test_other_anchors_begin_anew(folder: Path) -> None:
     trend = trend_of(folder)
     assert has_lost(trend) == []
     assert trend.points[-1].change is None
-    assert "begins anew" in trend.points[-1].note
+    assert "starts again" in trend.points[-1].note
     assert make_page(trend).count('<polyline class="clean" points="') == 3  # two pieces, one legend
 
 

@@ -34,7 +34,7 @@ def said(name: str, scene: Scene) -> str:
         ("gives_up", "transient_error", " fails ("),
         ("gives_up", "redirect", " fails ("),
         ("leaves_out_required", "required_parameter", "needs "),
-        ("wrong_kind", "tool_migrated", " came for "),
+        ("wrong_kind", "tool_migrated", " replaced "),
     ],
 )
 def test_the_changed_tool_or_parameter_is_named(agent: str, shift: str, words: str) -> None:
@@ -115,4 +115,4 @@ def test_what_changed_of_a_parameter_that_the_call_leaves_out_is_not_blamed() ->
     assert "choices" not in told(renamed, other)
     assert "choices" in told(passed, other)
     retold = dataclasses.replace(passed, schema={**passed.schema, "description": "From 0 to 100."})
-    assert told(retold, left_out) == f"{passed.name} of {tool.name} is described otherwise"
+    assert told(retold, left_out) == f"{passed.name} of {tool.name} has another description"

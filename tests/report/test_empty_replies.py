@@ -47,7 +47,7 @@ def test_a_text_in_thoughts_alone_is_said(
     assert agent.empty.beside == (field,)
     said = " ".join(report.summary(300).split())
     assert f"{agent.empty.replies} replies are empty (no text, no tool call)" in said
-    assert f"Text stands only in {field}." in said
+    assert f"There is text only in {field}." in said
     folder = RunFolder.read(tmp_path / "run")
     steps = next(r for r in folder.records() if r.episode == agent.empty.example).steps
     assert f"  only in {field}: {THOUGHT}" in transcript(steps)

@@ -91,7 +91,7 @@ def test_a_link_opens_the_known_episode_side_by_side(browser: Any, site: Path, r
     assert "find_place" in first.locator(".ep-clean").inner_text()
     assert "failed: unknown_tool" in first.locator(".ep-shifted").inner_text()
     assert page.locator(".ep-guilty").count() == 1
-    assert "by a name it remembered" in first.locator(".ep-shifted .ep-cause").inner_text()
+    assert "by a remembered name" in first.locator(".ep-shifted .ep-cause").inner_text()
     # Both in one look, for the page may still be scrolling.
     boxes = first.evaluate(
         "row => [...row.querySelectorAll('.ep-clean .ep-step, .ep-shifted .ep-step')]"

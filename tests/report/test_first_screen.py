@@ -63,10 +63,9 @@ def test_it_fits(
         assert len(lines) <= MAX_LINES + 5 * (size[1] > 2)
     text = "\n".join(lines)
     assert not STATISTICS.search(text)
-    places = [
-        text.index(part) for part in ("solves", "as it is", "First to mend", "How sure", "Next:")
-    ]
-    assert places == sorted(places)
+    at = 0
+    for part in ("solves", "unchanged task", "unchanged", "Fix first", "How sure", "Next:"):
+        at = text.index(part, at) + len(part)
     assert "\x1b" not in text
     for word in ("perception", "TER", "AES", "ATCL"):
         assert word not in text
@@ -79,7 +78,7 @@ def test_each_failure_has_a_letter_whose_words_stand_below(
     grid = report.agents[0].grid
     assert grid is not None
     lines = screen(report, 80)
-    row = next(line for line in lines if line.startswith("tools get names that say nothing"))
+    row = next(line for line in lines if line.startswith("tools get names without meaning"))
     spots = next(r for r in grid.rows if r.label == "identity_erasure").spots
     assert row.count("A") == sum(spot.state == "fails" for spot in spots) == 6
     assert "A  fails: it calls names that no longer exist" in lines
@@ -183,8 +182,8 @@ def test_many_tasks_are_estimates_by_what_a_tier_asks(agents: int) -> None:
         lines = screen(report, width)
         assert max(map(len, lines)) <= width
         text = "\n".join(lines)
-        assert "reads what is in front of it" in text
-        assert "the smallest loss that each tier would show" in " ".join(text.split())
+        assert "reads its tools and requests" in text
+        assert "the smallest detectable loss of a tier" in " ".join(text.split())
 
 
 def test_the_same_order_on_the_page_in_markdown_and_in_json(tmp_path: Path) -> None:
@@ -193,10 +192,17 @@ def test_the_same_order_on_the_page_in_markdown_and_in_json(tmp_path: Path) -> N
         re.sub("<[^>]*>", "", make_page([RunFolder.read(tmp_path / "run")])),
         as_markdown([report]),
     ]
-    parts = ("olves 6 of 6 tasks", "as it is", "First to mend", "How sure", "95% intervals")
+    parts = (
+        "olves 6 of 6 unchanged tasks",
+        "unchanged",
+        "Fix first",
+        "How sure",
+        "95% intervals",
+    )
     for text in texts:
-        places = [text.index(part) for part in parts[:4]]
-        assert places == sorted(places)
+        at = 0
+        for part in parts[:4]:
+            at = text.index(part, at) + len(part)
     data = report.to_dict()["agents"][0]["grid"]
     assert data["rows"][0]["label"] == "clean"
     assert data["losses"][0]["cause"] == "memorised_name"
@@ -229,13 +235,13 @@ def test_where_the_agent_varies_the_cell_is_a_rate_and_a_void_one_is_named(
     assert "2/5: passes 2 of 5" in text
     assert "? no verdict" in text
     assert "1 episode has no verdict (infrastructure): toolshift trace runs/x v1" in text
-    assert sentence(agent).startswith("Solves 2 of 2 tasks as they are; 1 of them fails when")
+    assert sentence(agent).startswith("Solves 2 of 2 unchanged tasks; 1 of them fails when")
     sound = replace(agent, grid=varying(5, 5))
     assert (
         sentence(sound)
-        == "Solves 2 of 2 tasks as they are, and loses none under any change that was tried."
+        == "Solves 2 of 2 unchanged tasks, and loses none under any change that was tried."
     )
-    assert headline([agent, sound]) == "1 of 2 agents fails tasks that it solves as they are"
+    assert headline([agent, sound]) == "1 of 2 agents fails tasks that it solves unchanged"
 
 
 def test_more_tasks_than_can_be_looked_at_have_no_grid() -> None:

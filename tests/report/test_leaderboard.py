@@ -125,7 +125,7 @@ def test_names_stay_names_and_nothing_is_loaded(cli: Run, runs: list[Path], tmp_
 def test_runs_that_are_none(cli: Run, tmp_path: Path) -> None:
     code, _, err = cli("report", tmp_path, "--site", tmp_path / "site")
     assert code == 2
-    assert "holds no run" in err
+    assert "contains no run" in err
     assert not (tmp_path / "site").exists()
 
 

@@ -26,12 +26,12 @@ def test_it_begins_with_what_is_wrong(report: Report) -> None:
     lines = as_markdown([report]).splitlines()
     first, estimate = (line for line in lines if line.startswith("**"))
     assert first == (
-        "**Solves 19 of 19 tasks as they are; 8 of them fail when something changes: most often, "
+        "**Solves 19 of 19 unchanged tasks; 8 of them fail when something changes: most often, "
         "it calls names that no longer exist.**"
     )
     assert estimate == (
-        "**memorises\\_names solves 100% of clean tasks and 0% once tools get names that say "
-        "nothing: it calls names that no longer exist.**"
+        "**memorises\\_names solves 100% of clean tasks and 0% once tools get names without "
+        "meaning: it calls names that no longer exist.**"
     )
 
 

@@ -89,8 +89,8 @@ def test_a_loss_on_few_tasks_is_a_fact(report: Report, page: str) -> None:
     assert story.verdict(each) == "unsure"
     said = f"{fails} (it calls names that no longer exist)."
     assert story.headline(each) == f"Solves 100% of clean tasks, but {said}"
-    assert f"<p>F{said[1:]}</p>" in page  # under "What hurts most"
-    assert "1 of 2 agents fails tasks that it solves as they are" in first_part(page)
+    assert f"<p>F{said[1:]}</p>" in page  # under "Largest losses"
+    assert "1 of 2 agents fails tasks that it solves unchanged" in first_part(page)
     terminal = " ".join(report.summary(200, details=True).split())
     example = row.examples["memorised_name"]
     assert f"F{fails[1:]} (memorised name; toolshift trace RUN {example})." in terminal
@@ -114,12 +114,12 @@ def test_where_no_point_is_lost_the_old_sentence_stays(report: Report) -> None:
     sound = report.agent("oracle")
     assert story.verdict(sound) == "holds"
     assert story.unsure(sound) == ""
-    assert "these shifts do not find its limits" in story.headline(sound)
+    assert "these shifts do not reach its limits" in story.headline(sound)
 
 
 def test_no_drop_of_more_than_everything(report: Report, page: str) -> None:
-    nothing = "none: not even a total loss would show"
-    assert f"would show: {nothing} (power 80%, level 5%" in " ".join(
+    nothing = "none: not even a total loss would be significant"
+    assert f"detectable drop of a tier: {nothing} (power 80%, level 5%" in " ".join(
         report.summary(400, details=True).split()
     )
     assert nothing in page

@@ -31,13 +31,13 @@ def test_the_first_screen_counts_replies_that_look_like_calls(tmp_path: Path) ->
     assert agent.unread.replies == agent.unread.episodes == agent.everything.episodes
     said = " ".join(report.summary(300).split())
     count = agent.unread.replies
-    assert f"{count} replies hold what looks like a tool call in a form that is not read" in said
-    assert said.index("what looks like a tool call") < said.index("as it is"), "before the grid"
+    assert f"{count} replies hold what looks like a tool call in a form that cannot be read" in said
+    assert said.index("what looks like a tool call") < said.rindex("unchanged"), "before the grid"
     assert f"toolshift trace RUN {agent.unread.example}" in said
     assert agent.unread.example in [r.episode for r in RunFolder.read(tmp_path / "run").records()]
     page = make_page([RunFolder.read(tmp_path / "run")])
-    assert "what looks like a tool call that was not read" in page
-    assert "what looks like a tool call that was not read" in as_markdown([report])
+    assert "a probable tool call that could not be read" in page
+    assert "a probable tool call that could not be read" in as_markdown([report])
 
 
 @pytest.mark.parametrize("text", ["The code is ABCD-2345.", "I use <tool_call> for (some) calls."])

@@ -141,7 +141,7 @@ def test_the_whole_path_and_again(toolshift: Run, monkeypatch):
     code, said, errors = toolshift(*words, "--margin", "99", "--out", "out")
     assert (code, "not needed" in said) == (3, False), errors  # it passes nothing, so loses nothing
     code, said, errors = toolshift(*words, "--out", "out")
-    assert (code, "begun with another margin (99.0, not 5.0)" in errors) == (2, True)
+    assert (code, "started with another margin (99.0, not 5.0)" in errors) == (2, True)
     words = (*words, "--out", "again")
     code, said, errors = toolshift(*words)
     assert code == 3, errors
@@ -164,7 +164,7 @@ def test_the_whole_path_and_again(toolshift: Run, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("toolshift.lock",), "name the tools as they are now after toolshift.lock"),
+        (("toolshift.lock",), "name the current tools after toolshift.lock"),
         (("toolshift.lock", "old.json"), "nothing to learn"),
         (("toolshift.lock", "new.json", "--alpha", "0"), "--alpha 0"),
         (("toolshift.lock", "new.json", "--margin", "0.05"), "in points of accuracy"),
@@ -196,11 +196,11 @@ def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monke
     code, _, errors = toolshift(
         "retrain", "toolshift.lock", "new.json", "--alpha", "0", "--out", "o"
     )
-    assert (code, errors.count("Taken as likeliest")) == (2, 1), errors
+    assert (code, errors.count("Most likely matches")) == (2, 1), errors
     flat = " ".join(errors.split())
-    assert "Taken as likeliest: renamed.find_place = locate_venue, params." in flat
+    assert "Most likely matches, used here: renamed.find_place = locate_venue, params." in flat
     assert "it is only a question: renamed.get_hours (perhaps opening_times" in flat
-    assert f"Taken as gone, for no successor was found: {gone}." in flat
+    assert f"Treated as removed, because no successor was found: {gone}." in flat
 
 
 DESK = '''
@@ -282,14 +282,14 @@ def test_own_conversations_are_trained_on_and_the_own_world_is_measured(
     assert {name.partition("@")[0] for name in worlds} == {"help_desk"}
     Path("mine.jsonl").write_text(Path("mine.jsonl").read_text() * 2)
     code, said, errors = toolshift(*words, *small)
-    assert (code, "begun with another data_sha256" in errors) == (2, True)
+    assert (code, "started with another data_sha256" in errors) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "--world with the file of your tasks"),
-        (("--world", "tasks.yaml", "--count", "5"), "--count is about trajectories"),
+        ((), "give their file with --world"),
+        (("--world", "tasks.yaml", "--count", "5"), "--count is for trajectories"),
         (("--world", "tasks.yaml", "--data", "nowhere.jsonl"), "nowhere.jsonl is not there"),
     ],
 )

@@ -145,7 +145,7 @@ def test_who_cannot_be_made_again_is_refused() -> None:
     def mine(messages: Any, tools: Any) -> str:
         return "no"
 
-    with pytest.raises(UsageError, match="only scripted agents named by a spec can"):
+    with pytest.raises(UsageError, match="only scripted agents that are named by a spec can"):
         toolshift.evaluate(mine, tasks=1, executor="ray")
 
 

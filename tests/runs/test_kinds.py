@@ -34,7 +34,7 @@ def test_kinds_of_several_worlds_are_drawn_of_each() -> None:
         ({"kinds": "poi/bookin"}, "unknown task kind of poi 'bookin': did you mean booking"),
         ({"kinds": "pio/booking"}, "unknown world 'pio'"),
         ({"kinds": "poi/booking/3"}, "leave the index out: booking"),
-        ({"kinds": "poi/booking", "worlds": "retail"}, "the worlds are others"),
+        ({"kinds": "poi/booking", "worlds": "retail"}, "other worlds are selected"),
         ({"kinds": ["poi/booking", "refunds"]}, "unknown task kind 'refunds'"),
     ],
 )

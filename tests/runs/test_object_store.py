@@ -56,7 +56,7 @@ def test_a_run_lies_in_the_store_as_it_would_in_a_folder(
     }
     assert toolshift(*WORDS, "--out", url)[0] == 0  # nothing more is run
     code, _, err = toolshift(*WORDS, "--seed", "3", "--out", url)
-    assert (code, "holds a run of another plan" in err) == (2, True)
+    assert (code, "contains a run of another plan" in err) == (2, True)
 
 
 def test_a_run_that_was_stopped_goes_on_from_the_parts(
@@ -160,7 +160,7 @@ def test_a_store_that_fails_for_a_while_costs_nothing_and_one_that_is_gone_is_sa
 
 @pytest.mark.parametrize(
     ("url", "said"),
-    [("nosuch://b/run", "nosuch"), ("memory://taken/run", "holds no run")],
+    [("nosuch://b/run", "nosuch"), ("memory://taken/run", "contains no run")],
     ids=["scheme", "taken"],
 )
 def test_what_cannot_be_a_place_is_said(url: str, said: str, toolshift: Run, memory: Any) -> None:
@@ -240,7 +240,7 @@ def test_messages_name_the_address_and_no_folder_that_is_deleted(
     before = memory.find("/b/run")
     code, _, err = toolshift(*WORDS, "--seed", "3", "--out", "memory://b/run")
     assert memory.find("/b/run") == before  # what was brought is not sent back
-    assert (code, "Error: memory://b/run holds a run of another plan" in err) == (2, True), err
+    assert (code, "Error: memory://b/run contains a run of another plan" in err) == (2, True), err
     assert str(temporary) not in err
 
 

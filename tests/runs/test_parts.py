@@ -109,7 +109,7 @@ def test_the_command_joins_what_it_is_told_to(make: Make, toolshift: Run) -> Non
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (("whole", 4, 2), "early and .*whole are no parts of one run: both have seed 4"),
+        (("whole", 4, 2), "early and .*whole are not parts of one run: both have seed 4"),
         (("alone", 7, 1, ("oracle",)), "they are of other agents"),
         (("far", 7), r"a part is missing: .* \(--seed 5 --seeds 2\)"),
     ],
@@ -125,7 +125,7 @@ def test_parts_of_a_world_with_given_tasks_are_refused(
 ) -> None:
     """Another seed has the same tasks there, which would count twice."""
     monkeypatch.setattr(find_world("poi"), "counts", {"listing": 3}, raising=False)
-    with pytest.raises(UsageError, match="the tasks of poi are given"):
+    with pytest.raises(UsageError, match="poi has fixed tasks"):
         joined([make("early", 4), make("late", 5)])
     assert joined([make("early", 4)]).plan.hash == make("early", 4).manifest.plan_hash
 

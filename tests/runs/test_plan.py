@@ -121,7 +121,7 @@ def test_the_exit_code_says_that_a_shift_was_broken(toolshift: Run, tmp_path: Pa
     code, text, err = toolshift(*asked)
     assert code == 1
     assert "Error: rule_raises:2 is broken: shift rule_raises raised ZeroDivisionError: oh" in err
-    assert "The rest was run" in err
+    assert "All other scenes were run" in err
     assert "results come in another format" in text
     code, text, _ = toolshift("report", str(out), "--json")  # from what is stored
     assert (code, json.loads(text)["broken"][0]["shift"]) == (0, "rule_raises:2")
@@ -144,6 +144,6 @@ def test_what_does_not_fit_is_counted_on_the_first_screen() -> None:
     lines = [line for line in text.splitlines() if line.startswith("Left out")]
     assert lines[0].startswith("Left out: 3 shifts apply to none of these tasks (2: it draws other")
     # format_drift, where a task has texts alone
-    assert lines[0].index("1 apply to some of them only") > 0
+    assert lines[0].index("1 apply only to some of them") > 0
     assert "3 changes apply to no task" in text
     assert "-" in next(line for line in text.splitlines() if line.startswith("results come in"))

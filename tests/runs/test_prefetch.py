@@ -78,13 +78,13 @@ def test_scenes_of_another_run_are_not_taken_up(
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear reader")
-    with pytest.raises(UsageError, match="is not empty and holds no run"):
+    with pytest.raises(UsageError, match="is not empty and contains no run"):
         run_spec(RunSpec(SELECTION, contestants(AGENTS), tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_a_plan_with_nothing_to_run_leaves_no_folder(tmp_path: Path) -> None:
     nothing = select(Selection(tasks=2, kinds=("listing",), shifts=("truncation",)))
-    with pytest.raises(UsageError, match="can be applied to none"):
+    with pytest.raises(UsageError, match="cannot be applied to any"):
         run_spec(RunSpec(nothing, contestants(AGENTS), tmp_path / "out"))
     assert not (tmp_path / "out").exists()

@@ -65,7 +65,7 @@ def test_episodes_without_a_manifest_are_kept(toolshift: Run, out: Path) -> None
     (out / "manifest.json").unlink()
     code, _, err = toolshift(*ORACLE)
     assert code == 2
-    assert "holds no run" in err
+    assert "contains no run" in err
     assert (out / "episodes.jsonl").stat().st_size
 
 
@@ -176,7 +176,7 @@ def test_other_versions_of_a_shift_are_neither_compared_nor_graded(
     assert "fatal_error is version 99 in out and 1 in later" in err
     code, _, err = toolshift("regrade", out)
     assert code == 2
-    assert "version 99 of fatal_error, which is version 1" in err
+    assert "version 99 of fatal_error, and the current version is 1" in err
 
 
 def test_another_toolshift_is_noted(toolshift: Run, out: Path) -> None:

@@ -31,7 +31,7 @@ def test_what_goes_on_failing_is_infrastructure_and_never_scored(toolshift: Run)
         server.script = [good(), *[status(500)] * 100]
         code, out, err = toolshift(*SMALL, "--base-url", server.url, "--retries", "0")
     assert code == 1  # of the shifted scenes nothing was measured
-    assert "Nothing was measured of any under fatal_error" in err
+    assert "Nothing was measured for any under fatal_error" in err
     out = toolshift("report", "out", "--details", "--no-html")[1]
     assert "11 infrastructure errors" in out
     assert "11 episodes void" in out
@@ -47,7 +47,7 @@ def test_a_run_that_reached_nothing_has_not_succeeded(toolshift: Run) -> None:
     assert code == 1
     out = toolshift("report", "out", "--details", "--no-html")[1]
     assert "12 infrastructure errors" in out
-    assert "Nothing was measured of any" in err
+    assert "Nothing was measured for any" in err
 
 
 def test_a_wrong_key_is_a_usage_error_and_max_cost_stops_resumably(toolshift: Run) -> None:

@@ -52,7 +52,7 @@ def test_a_shift_is_held_against_the_scene_under_it(shift: str) -> None:
 
 
 def test_what_changes_the_right_end_cannot_stand_under_all() -> None:
-    with pytest.raises(UsageError, match="tool_gone changes the right end"):
+    with pytest.raises(UsageError, match="tool_gone changes the right outcome"):
         select(Selection(under="tool_gone"))
 
 

@@ -138,7 +138,7 @@ def test_a_run_of_before_is_read_as_what_it_was(
     assert code == 0, fault
     code, said, notes = toolshift("compare", tmp_path / "old", tmp_path / "new")
     assert "2 scenes" in said
-    assert "worded: the runs have other versions of it, which are not compared" in notes
+    assert "worded: the runs have different versions of it, which are not compared" in notes
 
 
 def test_a_shift_of_one_level_is_not_repeated(worded: None) -> None:

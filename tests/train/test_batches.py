@@ -124,7 +124,7 @@ def test_the_template_of_qwen_is_marked_and_says_the_same():
 
 def test_a_template_without_markers_is_refused():
     bare = "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
-    with pytest.raises(UsageError, match="does not mark what the assistant says"):
+    with pytest.raises(UsageError, match="does not mark the messages of the assistant"):
         training_template(tiny.tokenizer(bare))
 
 

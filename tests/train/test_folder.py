@@ -86,7 +86,7 @@ def test_a_model_is_run_and_trained_on_with_its_own_layout(model, tmp_path):
     assert LocalAgent(model, tmp_path / "first", layout="json").layout == "json", "asked for"
     assert LocalAgent(model).layout == "description-first"
     more = lora(model, steps=1, adapter=str(tmp_path / "first"))
-    with pytest.raises(UsageError, match="give --layout name-first"):
+    with pytest.raises(UsageError, match="use --layout name-first"):
         train(tiny.rows(), more, tmp_path / "second")
 
 
@@ -95,7 +95,7 @@ def test_a_checkpoint_says_its_layout_and_its_base(model, tmp_path):
     checkpoint = tmp_path / "first" / "checkpoint-1"
     assert LocalAgent(model, checkpoint).layout == "name-first"
     assert with_start({"adapter": str(checkpoint)})["layout"] == "name-first"
-    with pytest.raises(UsageError, match="give --layout name-first"):
+    with pytest.raises(UsageError, match="use --layout name-first"):
         train(tiny.rows(), lora(model, steps=1, adapter=str(checkpoint)), tmp_path / "second")
     other = tiny.llama(tmp_path / "other", hidden_act="gelu")
     weights = load_file(other / "model.safetensors")

@@ -359,9 +359,9 @@ def test_the_command_screens_first_and_says_what_it_trains_on(model, tmp_path, c
         alpha=0.0, out=tmp_path / "run", preset="smoke", model=str(model), steps=1, group=2,
         groups=1, screen=3,
     )  # fmt: skip
-    with pytest.raises(UsageError, match="screen more of them, or start from a model that passes"):
+    with pytest.raises(UsageError, match="screen more scenes, or start from a model that passes"):
         grpo_command(asked)
-    assert "0 of 3 scenes pass at times" in capsys.readouterr().err
+    assert "0 of 3 scenes pass in some episodes" in capsys.readouterr().err
     (kept,) = (tmp_path / "run").glob("screen-*.jsonl")
     tried = [json.loads(line) for line in kept.read_text().splitlines()]
     kept.write_text("".join(json.dumps({**one, "passed": 1}) + "\n" for one in tried))

@@ -114,11 +114,11 @@ def test_sft_reads_every_format_as_it_is(name, tmp_path):
 def test_what_cannot_work_is_said_first(model, tmp_path):
     source = written(tmp_path / "in.jsonl", [question(seed) for seed in range(6)])
     out = tmp_path / "out"
-    with pytest.raises(UsageError, match="--kind is about the scenes of our worlds"):
+    with pytest.raises(UsageError, match="--kind is for scenes of built-in worlds"):
         paft(source, out, model, kinds=("listing",))
     with pytest.raises(UsageError, match="alpha is a share of the conversations"):
         paft(source, out, model, alpha=2)
-    with pytest.raises(UsageError, match="can be applied to none of the 6 conversations"):
+    with pytest.raises(UsageError, match="cannot be applied to any of the 6 conversations"):
         paft(source, out, model, alpha=1.0, shifts=("merged_tools",))
     with pytest.raises(UsageError, match="is not there"):
         paft(tmp_path / "no.jsonl", out, model)

@@ -72,4 +72,6 @@ def test_training(loud_here: Run, tmp_path: Path, method: str) -> None:
     assert code == 0, err
     record = "".join(path.read_text() for path in (tmp_path / "out").glob("*.json"))
     assert "in_capitals:3" in record
-    assert ("earned alike in every step" in err) == (method == "grpo")
+    assert ("In every step all episodes of a group had the same reward" in err) == (
+        method == "grpo"
+    )

@@ -146,5 +146,5 @@ def test_calls_that_the_interface_made_fail_are_no_surplus_and_no_allowance():
 def test_weights_out_of_range_are_refused_by_name():
     with pytest.raises(UsageError, match=r"weight failed is -0\.5"):
         check(Weights(failed=-0.5))
-    with pytest.raises(UsageError, match="pays for no outcome"):
+    with pytest.raises(UsageError, match="rewards no outcome"):
         check(Weights(solved=0, refused=0))

@@ -81,7 +81,7 @@ def test_weights_reach_the_template():
         (
             '{"messages": [{"role": "assistant", "tool_calls": '
             '[{"name": "f", "arguments": "{a"}]}]}',
-            "message 1: the arguments of f are no JSON object.*would be learned so",
+            "message 1: the arguments of f are not a JSON object.*the model would learn that",
         ),
         (
             '{"messages": [{"role": "assistant", "content": "x"}], '
@@ -97,7 +97,10 @@ def test_weights_reach_the_template():
             '{"messages": [{"role": "asistant", "content": "x"}]}',
             "message 1: unknown role 'asistant': did you mean assistant",
         ),
-        ('{"messages": [{"role": "assistant"}]}', "message 1: the assistant says nothing"),
+        (
+            '{"messages": [{"role": "assistant"}]}',
+            "message 1: this message of the assistant is empty",
+        ),
         (
             '{"messages": [{"role": "user", "content": [{"type": "image"}]}]}',
             "message 1: 'content' must be a text or a list of parts of type text",

@@ -39,7 +39,7 @@ def test_ctrl_c_leaves_a_checkpoint(model, tmp_path, capsys):
     assert "--resume continues" in capsys.readouterr().err
     assert [path.name for path in checkpoints(out)] == ["checkpoint-4"]
     assert len(losses(out)) == 4
-    with pytest.raises(UsageError, match="holds a run already"):
+    with pytest.raises(UsageError, match="already contains a run"):
         train(tiny.rows(), made, out)
     with pytest.raises(UsageError, match=r"other settings or data \(lr\)"):
         train(tiny.rows(), msgspec.structs.replace(made, lr=0.1), out, resume=True)

@@ -169,7 +169,7 @@ def test_progress_says_the_time_left(model, tmp_path, capsys):
         ({"batch": 0}, "batch must be at least 1, not 0"),
         ({"steps": 0, "epochs": 0}, "nothing would be trained"),
         ({"layout": "jsn"}, r"unknown layout 'jsn': did you mean json\?"),
-        ({"save_at": (0,)}, "save_at names steps"),
+        ({"save_at": (0,)}, "save_at must name steps"),
         ({"precision": "float16"}, "unknown precision"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_model_that_cannot_be_trained(tmp_path):
 
 def test_a_template_that_is_no_template_is_named(tmp_path):
     broken = tiny.llama(tmp_path / "broken", template="{% for m in messages %}{{ m.content }}")
-    with pytest.raises(UsageError, match=r"broken is no Jinja template: Unexpected end"):
+    with pytest.raises(UsageError, match=r"broken is not a Jinja template: Unexpected end"):
         find_base(Settings(model=str(broken)))
 
 
@@ -215,14 +215,14 @@ def test_a_folder_with_a_model_of_ones_own_is_left_alone(model, tmp_path):
     adapter = train(tiny.rows(2), lora(model, steps=1), tmp_path / "adapter")
     own = shutil.copytree(model, tmp_path / "own")
     before = {file.name: file.read_bytes() for file in own.iterdir()}
-    with pytest.raises(UsageError, match=r"own holds a model already .* choose another folder"):
+    with pytest.raises(UsageError, match=r"own already contains a model .* choose another folder"):
         train(tiny.rows(2), lora(str(own), steps=1), own)
     assert before == {file.name: file.read_bytes() for file in own.iterdir()}
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         shutil.copyfile(adapter / name, foreign / name)
-    with pytest.raises(UsageError, match=r"foreign holds a model already"):
+    with pytest.raises(UsageError, match=r"foreign already contains a model"):
         train(tiny.rows(2), lora(model, steps=1, adapter=str(foreign)), foreign)
 
 
@@ -274,7 +274,7 @@ def test_a_damaged_checkpoint_is_named(model, tmp_path, name):
 def test_a_finished_run_is_not_to_be_resumed(model, tmp_path):
     out = train(tiny.rows(2), lora(model, steps=1, save_every=0), tmp_path / "out")
     for resume in (False, True):
-        with pytest.raises(UsageError, match=r"holds a finished run.*choose another folder"):
+        with pytest.raises(UsageError, match=r"contains a finished run.*choose another folder"):
             train(tiny.rows(2), lora(model, steps=1, save_every=0), out, resume=resume)
 
 
@@ -296,5 +296,5 @@ def test_an_adapter_of_something_else(model, tmp_path):
         find_base(lora(model, adapter=str(tmp_path)))
     config = json.loads((out / "adapter_config.json").read_text("utf-8"))
     (out / "adapter_config.json").write_text(json.dumps({**config, "lora_bias": True}), "utf-8")
-    with pytest.raises(UsageError, match=r"biases of its own \(lora_bias\), .*merge it"):
+    with pytest.raises(UsageError, match=r"its own biases \(lora_bias\), .*merge it"):
         find_base(lora(model, adapter=str(out)))

@@ -146,13 +146,13 @@ def adapt(
     ]
     if rewriting and not rewrite:
         raise UsageError(
-            f"{', '.join(rewriting)}: this makes calls or changes what the agent is shown; "
-            "give rewrite=True too"
+            f"{', '.join(rewriting)}: this part makes calls or changes what the agent sees, so "
+            "it needs rewrite=True"
         )
     (contestant,) = contestants([agent])
     if not isinstance(contestant.agent, Agent):
         raise UsageError(
-            f"agent {contestant.name} drives its episode itself: adapt takes agents that "
+            f"agent {contestant.name} runs its episode itself: adapt works only with agents that "
             "answer turns (a function of messages and tools, or an object with reply(turn))"
         )
     named = frozenset((reads,) if isinstance(reads, str) else reads)

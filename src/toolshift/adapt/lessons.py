@@ -208,7 +208,7 @@ def read_lessons(file: Path, most: int = MAX_LESSONS) -> Lessons:
     except FileNotFoundError:
         return Lessons(most)
     except (OSError, ValueError, RecursionError) as fault:  # msgspec's own errors, and not UTF-8
-        raise UsageError(f"{file} holds no lessons: {fault}") from None
+        raise UsageError(f"{file} contains no lessons: {fault}") from None
 
 
 def outcomes(told: Sequence[Fact], made: Sequence[MadeCall], tools: Tools) -> dict[str, Followed]:

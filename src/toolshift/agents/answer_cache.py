@@ -177,9 +177,11 @@ class Exchanges:
         self.on = str(folder) != OFF
         self.folder = Path(folder).absolute() if folder is not None and self.on else None
         if fresh and self.folder is None:
-            raise UsageError("--fresh is for --cache FOLDER: name the folder whose answers are old")
+            raise UsageError("--fresh needs --cache FOLDER: name the folder with the old answers")
         if own and not self.on:
-            raise UsageError("--cache-own stores replies, and --cache off stores none: give one")
+            raise UsageError(
+                "--cache-own stores replies, but --cache off stores none: leave one of them out"
+            )
         self.fresh = fresh
         self.figures = Figures()
         self.notes: list[str] = []
@@ -307,7 +309,7 @@ class Exchanges:
             except sqlite3.Error as fault:
                 raise UsageError(
                     f"--cache {self.folder or 'of this run'}: cannot write ({fault}). Finished "
-                    "episodes are kept; make room and run the same command again"
+                    "episodes are kept; free some space and run the same command again"
                 ) from None
 
     @contextmanager

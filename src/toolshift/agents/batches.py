@@ -214,8 +214,8 @@ class Batches:
             if refused.status not in (404, 405, 501):
                 raise
             raise UsageError(
-                f"the server takes no batches (HTTP {refused.status}): leave --batch out, or name "
-                "another base url"
+                f"the server does not accept batches (HTTP {refused.status}): leave --batch out, "
+                "or name another base url"
             ) from None
         with self._lock:
             self._sent |= dict.fromkeys(ready, batch)

@@ -155,8 +155,8 @@ def contestants(
         ]
         if not any(isinstance(each.agent, SeparateAgent) for each in found):
             raise UsageError(
-                "--agent-timeout is for functions and objects of your own, and no agent here is "
-                "one: leave it out (programs and chat models have --timeout)"
+                "--agent-timeout works only with your own functions and objects, and no agent "
+                "here is one: leave it out (for programs and chat models use --timeout)"
             )
     names = [contestant.name for contestant in found]
     for name in names:
@@ -175,8 +175,8 @@ def _contestant(
     elif not isinstance(agent, Agent | ScriptedAgent | OutsideAgent):
         if isinstance(agent, type) or not callable(agent):
             raise UsageError(
-                f"an agent is a spec, a function of (messages, tools), or has a name and "
-                f"reply(turn); this is {agent!r}"
+                "an agent must be a spec, a function of (messages, tools), or an object with a "
+                f"name and reply(turn), not {agent!r}"
             )
         made = CallableAgent(agent, getattr(agent, "__name__", type(agent).__name__))
     return Contestant(made, spec, concurrency or int(getattr(made, "concurrency", 1)))
@@ -191,8 +191,8 @@ def _check_isolation(agents: Sequence[AgentLike], isolate: bool) -> None:
     """Checks that isolation has an effect on an agent: nobody may rely on one that has none."""
     if isolate and not any(map(_is_program, agents)):
         raise UsageError(
-            "--isolate is for programs (--agent-command), and no agent here is one, so nothing "
-            "would be isolated: leave it out"
+            "--isolate works only with programs (--agent-command), and no agent here is one: "
+            "leave it out"
         )
 
 
@@ -221,8 +221,8 @@ def check_settings(
         if name not in taken and value is not None:
             programs = " and for programs" if name == "timeout" else ""
             raise UsageError(
-                f"the option {_SPOKEN.get(name, name)} is for chat: agents{programs}, and no agent "
-                "here is one, so it would change nothing: leave it out"
+                f"the option {_SPOKEN.get(name, name)} is for chat: agents{programs}, and no "
+                "agent here is one, so it has no effect: leave it out"
             )
 
 
@@ -234,8 +234,8 @@ def _check_limit(found: Sequence[Contestant], limit: CostLimit) -> None:
         for each in found
     ):
         raise UsageError(
-            "max_cost (--max-cost) is for chat: agents, and no agent here is one, so nothing would "
-            "be limited: leave it out"
+            "max_cost (--max-cost) works only with chat: agents, and no agent here is one: leave "
+            "it out"
         )
 
 
@@ -252,8 +252,8 @@ def _apart(contestant: Contestant, given: AgentLike, timeout: float) -> Contesta
         return contestant
     if isinstance(agent, BatchAgent):
         raise UsageError(
-            f"agent {agent.name} answers in batches, which --agent-timeout cannot end one by one: "
-            "leave it out, or give the agent a limit of its own"
+            f"agent {agent.name} answers in batches, which --agent-timeout cannot end one by "
+            "one: leave it out, or give the agent its own time limit"
         )
     maker: Any = partial(make_agent, spec) if spec else partial(_given, agent)
     apart = SeparateAgent(agent, maker, timeout)

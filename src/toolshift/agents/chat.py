@@ -176,7 +176,7 @@ class ChatAgent:
         if None in (price_in, price_out) and {price_in, price_out, max_cost} != {None}:
             raise UsageError("give price_in and price_out together; max_cost needs them both")
         if protocol == "text" and dialect != "chat":
-            raise UsageError(f"protocol='text' is for the dialect 'chat', not {dialect!r}")
+            raise UsageError(f"protocol='text' works only with the dialect 'chat', not {dialect!r}")
         share = PRICE if batch else 1.0
         self._prices = (share * (price_in or 0.0), share * (price_out or 0.0))
         saved = (price_in or 0.0) - price_cached if price_cached is not None else 0.0
@@ -188,7 +188,9 @@ class ChatAgent:
         self._options = dict(options or {})
         self._max_tokens = max_tokens
         if ours := sorted(self._options.keys() & {*_written(spoken), "model", "stream"}):
-            raise UsageError(f"the field `{ours[0]}` of a request is not for you to set")
+            raise UsageError(
+                f"the field `{ours[0]}` of a request is set by ToolShift and cannot be changed"
+            )
         self.decoding = "constrained" if self._options.get("response_format") else ""
         self.cost_limit = cost_limit or CostLimit(max_cost)
         self._backoff, self._sleep = backoff, sleep
@@ -232,7 +234,7 @@ class ChatAgent:
         spoken = self._dialect
         if spoken.name not in FORMS:
             raise UsageError(
-                f"--batch is for {', '.join(FORMS)} models, and a {spoken.name} one has no batches "
+                f"--batch is for {', '.join(FORMS)} models; {spoken.name} models have no batches "
                 "here: leave it out"
             )
         return Batches(
@@ -325,14 +327,14 @@ class ChatAgent:
         said = f"{failure} (attempt {attempt + 1} at {self._place})"
         if not self._reached:
             raise UsageError(
-                f"{said}: nothing answers there. Does the server run? See the base url."
+                f"{said}: no server answers there. Is the server running? Check the base url."
             )
         self._unread += failure.billed and not self._heard
         if not self._heard and self._unread >= AT_ONCE:
             raise UsageError(
-                f"{said}. The first {self._unread} turns have no answer that can be read, and "
-                "every other would cost as much: look at what the server sends. "
-                "The same command goes on where it stopped."
+                f"{said}. The first {self._unread} turns have no readable answer, and further "
+                "requests would only cost more: check what the server sends. The same command "
+                "continues where it stopped."
             )
         return Reply(failure=said, overflow=failure.overflow)
 
@@ -563,12 +565,12 @@ KIND = _Chat()
 def _model_of(spec: str) -> str:
     dialect, _, model = spec.partition(":")
     if not model:
-        raise UsageError(f"{dialect}: needs the name of a model, as in {dialect}:gpt-5.4-mini")
+        raise UsageError(f"{dialect}: give the name of a model, as in {dialect}:gpt-5.4-mini")
     name, _, rest = model.partition(",")
     if "=" in rest:  # as a `local:` agent has it; else it is part of a name, and OpenAI is asked
         raise UsageError(
-            f"{dialect}:{name} takes no settings behind a comma ({rest}): they are options, such "
-            f"as --base-url URL, in Python base_url=URL"
+            f"{dialect}:{name} takes no settings after a comma ({rest}): use options such as "
+            "--base-url URL, or base_url=URL in Python"
         )
     return model
 
@@ -721,7 +723,7 @@ def endpoint_url(base_url: str, dialect: Dialect, model: str) -> str:
         why = "" if "@" in str(wrong) else f": {wrong}"  # it may quote a password
         raise UsageError(f"the base url is no address{why}") from None
     if parts.username or parts.password:
-        raise UsageError("the base url holds a user or password: pass them as headers instead")
+        raise UsageError("the base url contains a user or password: pass them as headers instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         shown = base_url.partition("?")[0].rpartition("@")[2]
         raise UsageError(f"base url {shown!r} is no address: write http(s)://host[:port]/v1")
@@ -746,11 +748,13 @@ def headers_of(
     if not is_local(place) and not any(map(_SECRET_HEADER.search, sent)):
         raise UsageError(
             f"no key for {place}: set {dialect.variables[1][0]} or TOOLSHIFT_API_KEY, or pass "
-            "api_key (any word will do where the server asks for none). Nothing was sent."
+            "api_key (any word works if the server needs no key). Nothing was sent."
         )
     for name, value in sent.items():
         if not re.fullmatch(r"[!-~]+( [!-~]+)*", value):
-            raise UsageError(f"header {name!r} has spaces or signs a key cannot: copy it again")
+            raise UsageError(
+                f"header {name!r} has characters that a key cannot have: copy it again"
+            )
     return {"content-type": "application/json", **sent}
 
 

@@ -37,8 +37,9 @@ class CostLimit:
             if self.limit is not None and self.spent + self._held + amount > self.limit:
                 raise BudgetSpent(
                     f"${self.spent:.4f} of max_cost ${self.limit:.4f} is spent, "
-                    f"${self._held:.4f} is held for requests under way and the next could cost "
-                    f"${amount:.4f}. Raise max_cost and run again: finished episodes are kept."
+                    f"${self._held:.4f} is reserved for running requests, and the next one could "
+                    f"cost ${amount:.4f}. Raise max_cost and run again: finished episodes are "
+                    "kept."
                 )
             self._held += amount
             self._tell(amount)

@@ -76,10 +76,7 @@ def judge_of(spec: str, base_url: str | None) -> Judge | None:
     if spec:
         return Judge(spec, base_url)
     if base_url:
-        raise UsageError(
-            "--judge-url is the address of a judge, and none is named: add --judge chat:MODEL, or "
-            "leave it out"
-        )
+        raise UsageError("--judge-url needs a judge: add --judge chat:MODEL, or leave it out")
     return None
 
 
@@ -101,7 +98,9 @@ class Judge:
     def __init__(self, spec: str, base_url: str | None = None, **options: Any) -> None:
         kind, _, model = spec.partition(":")
         if kind != "chat" or not model:
-            raise UsageError(f"a judge is a model behind an endpoint, chat:MODEL, not {spec!r}")
+            raise UsageError(
+                f"a judge must be a model behind an endpoint, chat:MODEL, not {spec!r}"
+            )
         self.name = spec
         self._model = ChatAgent(model, base_url, **{"max_tokens": 2048, **options})
         self._lock = threading.Lock()

@@ -92,7 +92,9 @@ def as_agent(found: object, name: str) -> AnyAgent:
     if isinstance(found, Agent | ScriptedAgent | OutsideAgent):
         if not isinstance(found.name, str) or not found.name:
             said = f"agent {placed(name, defined_at(found))}: its `name` is {found.name!r}"
-            raise UsageError(f"{said}; it must be a text, by which reports call it")
+            raise UsageError(
+                f"{said}; it must be a text, because reports show it as the agent's name"
+            )
         return found
     wrong = _no_agent(found)
     if wrong:

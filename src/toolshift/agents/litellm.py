@@ -101,8 +101,8 @@ class LitellmAgent:
         self._unread += not self._heard
         if self._unread >= AT_ONCE and not self._heard:
             raise UsageError(
-                f"{reply.failure}. The first {self._unread} turns have no reply that can be read. "
-                "The same command goes on where it stopped."
+                f"{reply.failure}. The first {self._unread} turns have no readable reply. The "
+                "same command continues where it stopped."
             )
         return reply
 
@@ -147,8 +147,8 @@ class LitellmAgent:
             if self._answered and isinstance(fault, faults.BadRequestError):
                 return Reply(failure=self._told(fault))
             raise UsageError(
-                f"{self._told(fault)}. Fields are set with --set NAME=VALUE and left out with "
-                "--unset NAME; keys are read from the environment, as litellm names them"
+                f"{self._told(fault)}. Use --set NAME=VALUE to set a field and --unset NAME to "
+                "leave it out; litellm reads keys from the environment under its own names"
             ) from None
         except Exception as fault:  # its kinds of errors are many, and more with each provider
             return Reply(failure=self._told(fault))
@@ -209,5 +209,5 @@ KIND = _Litellm()
 def _model_of(spec: str) -> str:
     model = spec.partition(":")[2]
     if not model:
-        raise UsageError("litellm: needs the name of a model, as in litellm:groq/llama-4-scout")
+        raise UsageError("litellm: give the name of a model, as in litellm:groq/llama-4-scout")
     return model

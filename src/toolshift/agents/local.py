@@ -70,7 +70,7 @@ class LocalAgent:
         if decoding not in ("free", "constrained"):
             raise UsageError(f"unknown decoding {decoding!r}; choose 'free' or 'constrained'")
         if batch < 0:
-            raise UsageError(f"batch must be 0 (what suits the device) or more, not {batch}")
+            raise UsageError(f"batch must be 0 (chosen for the device) or more, not {batch}")
         require_local()
         self.decoding, self.batch = decoding, batch or SIZES[device()].batch
         self.max_new_tokens = max_new_tokens

@@ -105,9 +105,9 @@ def _read(spec: str) -> dict[str, Any]:
     head, _, rest = spec.partition(",")
     kind, colon, tail = head.partition(":")
     if kind != "local" and kind not in BASES:
-        raise UsageError(f"agent {spec!r}: options stand behind a comma, as in {SMOL},batch=8")
+        raise UsageError(f"agent {spec!r}: options come after a comma, as in {SMOL},batch=8")
     if kind == "local" and not tail:
-        raise UsageError("local: needs a model directory, as in local:models/mine")
+        raise UsageError("local: give a model directory, as in local:models/mine")
     read: dict[str, Any] = {"model": tail if kind == "local" else kind}
     if kind == SMOL and colon:
         _parts_of(head)
@@ -126,5 +126,5 @@ def _read_option(spec: str, name: str, text: str) -> str | int:
     try:
         value: str | int = _OPTIONS[name](text)
     except ValueError:
-        raise UsageError(f"agent {spec!r}: {name} is a number, not {text!r}") from None
+        raise UsageError(f"agent {spec!r}: {name} must be a number, not {text!r}") from None
     return value

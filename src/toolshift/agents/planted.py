@@ -344,7 +344,7 @@ def planted(spec: str) -> PlantedAgent:
         except ValueError:
             weaknesses[name] = -1.0
         if not 0 <= weaknesses[name] <= 1:
-            raise UsageError(f"planted agent {part!r}: the strength goes from 0 to 1")
+            raise UsageError(f"planted agent {part!r}: the strength must be from 0 to 1")
     return PlantedAgent(weaknesses, spec)
 
 

@@ -58,7 +58,7 @@ class SeparateAgent:
             self._maker = bytes(ForkingPickler.dumps(maker))
         except (PicklingError, AttributeError, TypeError) as fault:
             raise UsageError(
-                f"agent {agent.name} cannot be made in a process of its own ({fault}): name it as "
+                f"agent {agent.name} cannot be created in its own process ({fault}): name it as "
                 "module:function, or leave --agent-timeout out"
             ) from None
         self._idle: list[_Worker] = []

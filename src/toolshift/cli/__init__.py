@@ -27,7 +27,7 @@ except KeyboardInterrupt:  # before there is a command that could be stopped
 __all__ = ["main", "toolshift"]
 
 
-MAKE_ROOM = "What is there is kept: make room, and run the same command again."
+MAKE_ROOM = "What was written is kept. Free some space, and run the same command again."
 
 
 def main() -> NoReturn:
@@ -58,7 +58,8 @@ def main() -> NoReturn:
             what = f"{fault.filename}: {fault.strerror or fault}"
             full = fault.errno in NO_ROOM
             said = (
-                f"{what}. {MAKE_ROOM if full else 'Make it readable or writable, or name another.'}"
+                f"{what}. "
+                f"{MAKE_ROOM if full else 'Make it readable or writable, or name another one.'}"
             )
         else:
             said = str(fault.strerror or fault)
@@ -74,7 +75,7 @@ def _run() -> int:
         if wrong.option_name != "--plugin":
             raise
         words = "toolshift --plugin FILE.py COMMAND ..."
-        raise UsageError(f"--plugin stands before the command: {words}") from None
+        raise UsageError(f"--plugin must come before the command: {words}") from None
     except SystemExit as done:
         if isinstance(done.__context__, BrokenPipeError):  # rich ends with 1, a "fail"
             raise BrokenPipeError from None
@@ -84,8 +85,8 @@ def _run() -> int:
         if not place:
             raise
         raise UsageError(
-            f"code that is not ToolShift's ended the program with exit code {done.code} ({place}): "
-            "let it return, or raise an exception"
+            f"code that is not ToolShift's ended the program with exit code {done.code} "
+            f"({place}): it must return or raise an exception instead"
         ) from None
 
 

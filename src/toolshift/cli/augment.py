@@ -52,8 +52,8 @@ class AugmentOptions:
     alpha: Annotated[
         float | None,
         option(
-            help="Share that is shifted, 0 to 1. Default: 1 where --shift names files of coming "
-            f"changes alone, else {Recipe().alpha:g}."
+            help="Share of rows to shift, 0 to 1. Default: 1 if --shift names only files of "
+            f"coming changes, else {Recipe().alpha:g}."
         ),
     ] = None
     shifts: Annotated[
@@ -66,14 +66,14 @@ class AugmentOptions:
     ] = ()
     severities: Annotated[tuple[int, ...], option("--severity", help="1 to 3; repeat.")] = ()
     seed: Annotated[int, option(help="Of every choice.")] = 0
-    format: Annotated[str, option(help="Of the rows (default: recognised).")] = ""
+    format: Annotated[str, option(help="Format of the rows (default: recognised).")] = ""
     to: Annotated[str, option(help="Format to write (default: that of each row).")] = ""
     trainer: Annotated[
         str,
         option(
             "--for",
             metavar="TRAINER",
-            help=f"Write rows as a trainer learns them rightly: {', '.join(TRAINERS)}.",
+            help=f"Write rows in the form that this trainer needs: {', '.join(TRAINERS)}.",
         ),
     ] = ""
     strict: Annotated[bool, option(help="Stop at the first row that cannot be read.")] = False
@@ -96,14 +96,14 @@ class AugmentOptions:
 @click.command()
 @options_struct(AugmentOptions)
 def augment(options: AugmentOptions) -> None:
-    """Shift a share of your tool-use conversations, as training data that holds when tools change.
+    """Shift a share of your tool-use conversations, to train models for changed tools.
 
     IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, Responses,
     Anthropic's blocks, Gemini's contents, ShareGPT, Hermes, xLAM, ToolACE, Glaive, Agent Data
-    Protocol, LangChain's dumps, or text of a chat template; calls may stand in texts. Rows that are
-    not shifted stay the same bytes. A card beside the output says what was changed. After an
-    interruption, the same command resumes.
-    Where no row is shifted nothing is written: exit code 2, with the reasons.
+    Protocol, LangChain's dumps, or text of a chat template; calls may be written in texts. Rows
+    that are not shifted stay byte for byte the same. A card next to the output says what was
+    changed. After an interruption, the same command resumes.
+    If no row is shifted, nothing is written: exit code 2, with the reasons.
 
     \b
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
@@ -116,7 +116,7 @@ def augment(options: AugmentOptions) -> None:
         _preview(job, options.as_json)
         return
     if options.out is None:
-        raise UsageError("name the file to write with --out, or look at some with --preview")
+        raise UsageError("name the output file with --out, or look at some rows with --preview")
     strict, workers = options.strict, options.workers
     job = Job(options.source, options.out, recipe, strict, workers, options.executor)
     try:
@@ -143,12 +143,12 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     _say_left(job, tally)
     same = "" if job.recipe.trainer else f", {tally.same:,} {sameness(job)}"
     say(
-        f"{tally.rows:,} conversations, {shifted:,} shifted{same}. "
-        f"Rows that could not be read, and are left out: {tally.wrong:,}."
+        f"{tally.rows:,} conversations, {shifted:,} shifted{same}. Rows left out because they "
+        f"could not be read: {tally.wrong:,}."
     )
     if tally.as_text:
         names = ", ".join(tally.as_text)
-        say(f"Columns that are JSON in a string, as no type of Parquet holds their values: {names}")
+        say(f"Columns written as JSON strings, because no Parquet type fits their values: {names}")
     say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
     if text := written_for(job, tally):
         say(text)
@@ -162,7 +162,7 @@ def _unread(job: Job, tally: Tally) -> list[Intake]:
 def _say_left(job: Job, tally: Tally) -> None:
     """Says which rows could not be read, which have nothing to shift, and what is open."""
     for question in open_questions(job.recipe):
-        say(f"Open: {question} (rows that need it are not shifted)", err=True)
+        say(f"Open question: {question} (rows that need the answer are not shifted)", err=True)
     word = place_word(job.source)
     for place, why in tally.faults[:MAX_SHOWN]:
         say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
@@ -174,7 +174,7 @@ def _say_left(job: Job, tally: Tally) -> None:
     left = tally.drawn - sum(tally.shifted.values()) - sum(tally.untried.values())
     if left and tally.shifted:
         drawn = counted(tally.drawn, "conversation")
-        why_not = "Why not, with how many of them each shift was tried on"
+        why_not = "Reasons, with the number of conversations on which each shift was tried"
         say(f"Not shifted: {left:,} of the {drawn} that alpha asks for. {why_not}:", err=True)
         reasons = sorted(tally.unshifted.items(), key=lambda one: -one[1])
         for why, count in reasons[:MAX_SHOWN]:

@@ -100,21 +100,21 @@ class ChangeOptions:
         option("--agent", help="Run this agent with and without the change; repeat."),
     ] = ()
     worlds: Annotated[
-        tuple[str, ...], option("--world", help="Tasks: a file of your own, or a world; repeat.")
+        tuple[str, ...], option("--world", help="Tasks: your own file, or a world; repeat.")
     ] = ()
     mapping: Annotated[
         Path,
         option(
-            help="File of answers to what cannot be inferred; read where it exists, else written "
-            "where something is asked."
+            help="File of answers to questions about the change; read if it exists, else written "
+            "if there are questions."
         ),
     ] = DEFAULT_MAPPING
     allow_untested: Annotated[
-        bool, option(help="Exit code 0 also where something breaking is untested.")
+        bool, option(help="Exit code 0 even if a breaking change is untested.")
     ] = False
     trials: Annotated[int, option(help="Runs of each task.")] = 1
     tasks: Annotated[
-        int | None, option(help="Tasks of each world; all of a file of your own where left out.")
+        int | None, option(help="Tasks of each world (default for your own file: all).")
     ] = None
     shift: Annotated[
         Path | None, option(help="Write the change as a shift, for `toolshift run --shift`.")
@@ -150,7 +150,7 @@ class ChangeOptions:
 )
 @options_struct(ChangeOptions)
 def change(options: ChangeOptions) -> None:
-    """Say what a change of tools does, what it breaks for your agent, and what is untested.
+    """Show what a change of tools does, what it breaks for your agent, and what is untested.
 
     OLD and NEW: a file (OpenAPI 2 or 3; tools of MCP, OpenAI, Anthropic or Gemini; a lock), a
     server that is started (mcp:COMMAND) or its http address, python:MODULE, or git:REV:PATH.
@@ -159,8 +159,8 @@ def change(options: ChangeOptions) -> None:
     toolshift change openapi.yaml openapi-new.yaml
     toolshift change git:main:openapi.yaml openapi.yaml --agent mymodule:my_agent --world tasks.yaml
 
-    Exit codes: 0 all that could be tested holds, 1 something that passed fails, 2 a usage error,
-    3 something breaking is untested, 4 nothing was measured.
+    Exit codes: 0 everything that could be tested still works, 1 a task that passed now fails,
+    2 a usage error, 3 a breaking change is untested, 4 nothing was measured.
     """
     check_agents(options.agents, options.worlds)
     check_at_once(options.workers, options.concurrency)
@@ -289,13 +289,13 @@ def _write(reading: Reading, settling: Settling, run: Path | None, options: Chan
 def _print(reading: Reading, run: Path | None, options: ChangeOptions) -> None:
     """The verdict first, then what it rests on."""
     if not reading.rows:
-        say(f"No change: {reading.new} asks and gives what {reading.old} does.")
+        say(f"No change: {reading.new} takes and returns the same as {reading.old}.")
         return
     say_wrapped(f"{reading.old} becomes {reading.new}: {_counted(reading)}", "")
     _print_end(reading, run, options)
     _print_table(reading, options)
     _print_list("Not tested:", untested_in_words(reading))
-    _print_list("Not carried, or gone:", said_in_words(reading))
+    _print_list("Not carried, or removed:", said_in_words(reading))
     _print_broken(reading)
     _print_questions(reading, options)
 
@@ -307,7 +307,7 @@ def _print_table(reading: Reading, options: ChangeOptions) -> None:
     rows = [row for row in whole if row.severity != "harmless" or _may_explain(row, lost)]
     rows = rows or whole
     say()
-    said = ", and the tasks that meet it" if options.worlds else ""
+    said = ", and the tasks that it affects" if options.worlds else ""
     say(f"{'severity':{SEVERITY}}{'carried':{CARRIED}}change{said}")
     for row in rows[:MAX_ROWS]:
         _print_row(row, reading, bool(options.worlds))
@@ -320,7 +320,9 @@ def _print_table(reading: Reading, options: ChangeOptions) -> None:
         say(f"... and {' and '.join(parts)}; --json and --markdown FILE have them all.")
     met = Counter(task for row in rows for task in row.tasks)
     if any(met[task] > 1 for task in lost):
-        say_wrapped("A task that meets several changes fails by one of them: see its trace.", "")
+        say_wrapped(
+            "If several changes affect a failing task, its trace shows which one broke it.", ""
+        )
 
 
 def _may_explain(row: Row, lost: Collection[str]) -> bool:
@@ -373,7 +375,7 @@ def _end(row: Row, outcomes: Mapping[str, Outcome]) -> str:
 
 def _print_broken(reading: Reading) -> None:
     if reading.broken:
-        say("\nCalls that are right today and refused then:")
+        say("\nCalls that are valid today and refused after the change:")
     for one in list(reading.broken.values())[:10]:
         arguments = ", ".join(
             f"{name}={as_json(value)}" for name, value in one.call.arguments.items()
@@ -383,7 +385,10 @@ def _print_broken(reading: Reading) -> None:
 
 def _print_questions(reading: Reading, options: ChangeOptions) -> None:
     if reading.questions:
-        say(f"\nAsked, in {options.mapping} (what needs an open tool or parameter is left out):")
+        say(
+            f"\nQuestions, in {options.mapping} (tasks that need an open tool or parameter are "
+            "left out):"
+        )
     for one in reading.questions:
         say_wrapped(question_in_words(one))
 
@@ -400,15 +405,13 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if reading.rows:
         for agent in reading.unmeasured:
             told = unmeasured_in_words(agent, reading.outcomes[agent])
-            say_wrapped(f"Nothing was measured of {told}.", "")
+            say_wrapped(f"Nothing was measured for {told}.", "")
     if code == 4:
         return
     if reading.untested or reading.untested_tasks:
         rows, tasks = len(reading.untested), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
-        what += (
-            [f"{tasks} task{'s' * (tasks != 1)} that meet{'s' * (tasks == 1)} one"] if tasks else []
-        )
+        what += [f"{tasks} task{'s' * (tasks != 1)} affected by one"] if tasks else []
         say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")
     elif reading.outcomes and code == 0:
-        say("All that could be tested holds.")
+        say("Everything that could be tested still works.")

@@ -47,7 +47,7 @@ class CheckOptions:
         bool,
         option(
             "--rules/--no-rules",
-            help="Of a file of tasks: check the rules too, for which more is played.",
+            help="For a file of tasks: check the rules too, which runs more episodes.",
         ),
     ] = True
     as_json: AsJson = False
@@ -56,21 +56,24 @@ class CheckOptions:
 @click.command()
 @options_struct(CheckOptions)
 def check(options: CheckOptions) -> None:
-    """Check worlds and shifts against the rules that make them an instrument.
+    """Check that worlds and shifts keep the rules that valid measurements need.
 
-    NAMES are worlds, shifts, or a plugin as module:attribute; all of ours where none is given. Of a
-    file of your own tasks, each task is first tried on its tools and under every shift; named
-    beside a shift, the file is the world on which the shift is checked.
+    NAMES are worlds, shifts, or a plugin as module:attribute (default: everything built in). For a
+    file of your own tasks, each task is first tried on its tools and under every shift. If you name
+    such a file together with a shift, the shift is checked on that world.
 
     \b
     toolshift check envelope
     toolshift check tasks.yaml
 
-    Exit code 1 where a rule is broken, or a task does not pass.
+    Exit code 1 if a rule is broken, or a task does not pass.
     """
     if not options.names or not all(map(is_file, options.names)):
         if on_command_line("rules"):
-            raise UsageError("--no-rules is for files of tasks: name them alone, or leave it out")
+            raise UsageError(
+                "--no-rules works only with files of tasks: name no worlds or shifts, or leave "
+                "it out"
+            )
         verdicts = _verdicts(options)
         _print(verdicts, options.as_json)
         if _broken(verdicts):
@@ -108,9 +111,9 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
     rows = [[t.id, t.state, t.shifts, t.answer_type, t.said] for t in tried]
     print_table("", ("task", "", "shifts", "answer", ""), rows)
     say(
-        f"\nshifts: of the {len(shifts())} that there are, those under which the expected calls "
-        "solve the task, tried one by one; the others do not apply to it (--json says why). "
-        "answer: the type by which it is compared."
+        f"\nshifts: of all {len(shifts())} shifts, those under which the expected calls solve "
+        "the task, tried one by one; the others do not apply to it (--json says why). answer: "
+        "the type that is used to compare it."
     )
     if any(task.answer_type.endswith("?") for task in tried):
         say(
@@ -119,22 +122,22 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
         )
     if any(task.answer_type.startswith("yes_no") for task in tried):
         say(
-            "\nNote: a bare yes or no is read as such, or in the words of the request. An answer "
-            'in other words does not pass ("still open", where the request says "paid"). Where a '
-            "result has a text for it, let the request ask for that."
+            "\nNote: for yes or no, an answer must use that word or the words of the request. "
+            'Other words do not pass ("still open", if the request says "paid"). If a result has '
+            "a text for it, let the request ask for that text."
         )
     if world.shared:
         say(f"\nNote: {world.shared}.")
     if not world.writes and world.file.writes is None:
         say(
-            "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
-            "those that do under `writes:`."
+            "\nNote: no tool is known to change anything, so no write is counted as surplus. "
+            "List the tools that change something under `writes:`."
         )
     odd = [tool.name for tool in world.tools if not is_taken_by_all(tool.name)]
     if odd:
         say(
             f"\nNote: {', '.join(map(repr, odd[:3]))}{', ...' if odd[3:] else ''}: not all model "
-            f"providers take such a name of a tool; all take up to {MAX_NAME} letters, digits, _ "
+            f"providers accept such a tool name; all accept up to {MAX_NAME} letters, digits, _ "
             "and -."
         )
     broken = sum(task.state == "fail" for task in tried)

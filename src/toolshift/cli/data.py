@@ -29,17 +29,17 @@ class MixOptions:
 
     worlds: Annotated[tuple[str, ...], option("--world", help="World; repeat.")] = Mix().worlds
     kinds: Annotated[tuple[str, ...], option("--kind", help="Only this task kind; repeat.")] = ()
-    alpha: Annotated[float, option(help="Share that is shifted, 0 to 1.")] = 0.0
+    alpha: Annotated[float, option(help="Share of trajectories to shift, 0 to 1.")] = 0.0
     shifts: Annotated[
         tuple[str, ...],
         option(
             "--shift",
             metavar="FAMILY|TIER|NAME[:SEV][+NAME[:SEV]]",
-            help="Shift of the shifted share: EFP (error feedback), SBP (symbol renaming), SRP "
-            "(semantic variation), options (optional ones), parameters (names that say nothing), "
-            "formats, midway, graph, limits, symbols, diverse, a tier, a shift, 'all'; repeat. "
-            "Named twice, drawn twice as often. Default: EFP, SBP, SRP, options, parameters and "
-            "limits.",
+            help="Shift for the shifted share: EFP (error feedback), SBP (symbol renaming), SRP "
+            "(semantic variation), options (optional parameters), parameters (names without "
+            "meaning), formats, midway, graph, limits, symbols, diverse, a tier, a shift, "
+            "'all'; repeat. A shift that is named twice is drawn twice as often. Default: "
+            "EFP, SBP, SRP, options, parameters and limits.",
         ),
     ] = ()
     severities: Annotated[tuple[int, ...], option("--severity", help="1 to 3; repeat.")] = ()
@@ -52,7 +52,7 @@ class MixOptions:
             if named and not self.alpha:
                 raise UsageError(
                     f"--{name} is given, but --alpha is 0, so nothing would be shifted: give the "
-                    "share that is to be, as in --alpha 0.3"
+                    "share to shift, as in --alpha 0.3"
                 )
         mix = Mix(**given(self, Mix))
         check(mix)
@@ -72,8 +72,8 @@ class TrajectoryOptions(MixOptions):
     share: Annotated[
         int,
         option(
-            help="Trajectories in succession that meet one draw of a shift: a batch then reads its "
-            "list of tools once.",
+            help="Number of consecutive trajectories that share one draw of a shift, so that a "
+            "batch computes its tool list once.",
         ),
     ] = 1
 
@@ -87,7 +87,7 @@ class DataOptions(TrajectoryOptions):
     turns: Annotated[
         bool,
         option(
-            help="For TRL's own trainers: a row for each turn that is learned, as prompt and "
+            help="For TRL's own trainers: one row for each learned turn, as prompt and "
             "completion, with tools and calls written out.",
         ),
     ] = False
@@ -99,7 +99,7 @@ class DataOptions(TrajectoryOptions):
         option(
             "--for",
             metavar="TRAINER",
-            help=f"Write rows as a trainer learns them rightly: {', '.join(TRAINERS)}.",
+            help=f"Write rows in the form that this trainer needs: {', '.join(TRAINERS)}.",
         ),
     ] = ""
     workers: DataWorkers = 1
@@ -111,7 +111,9 @@ class DataOptions(TrajectoryOptions):
         if not self.trainer:
             return None
         if self.turns:
-            raise UsageError("--for says how rows are written, and so does --turns: leave one out")
+            raise UsageError(
+                "--for and --turns both set how rows are written: leave one of them out"
+            )
         trainer = trainer_of(self.trainer)
         check_suffix(self.out, trainer)
         return trainer
@@ -119,7 +121,7 @@ class DataOptions(TrajectoryOptions):
     def written_out(self) -> Layout | None:
         """How turns are written out; None where rows are written whole."""
         if self.layout and not self.turns:
-            raise UsageError("--layout is how --turns writes tools and calls out: give --turns")
+            raise UsageError("--layout sets how --turns writes tools and calls: give --turns too")
         if not self.turns:
             return None
         for layout in LAYOUTS:
@@ -134,7 +136,7 @@ def _say_done(options: DataOptions, summary: Statistics, digest: str) -> None:
             table = [[name, number] for name, number in counts.items()]
             print_table(title, [title.removesuffix("s"), "trajectories"], table)
     again = summary.rows - summary.distinct
-    written = f"{summary.turns} turns, a row each," if summary.layout else f"{summary.rows} rows"
+    written = f"{summary.turns} turns, one row each," if summary.layout else f"{summary.rows} rows"
     say(
         f"{written} of {options.count} trajectories in {options.out} (sha256 {digest[:12]}...); "
         + f"{again} duplicates; " * bool(again)
@@ -144,8 +146,8 @@ def _say_done(options: DataOptions, summary: Statistics, digest: str) -> None:
 
 
 OURS = (
-    "For `toolshift train sft`, and for others that read `weight` of a message; for other trainers "
-    "write them by --for."
+    "For `toolshift train sft`, and for trainers that read the `weight` of a message; for other "
+    "trainers use --for."
 )
 
 

@@ -44,14 +44,14 @@ class ExportOptions:
                 "seed": option(help="Seed of the worlds and of all choices."),
                 "pool": option(
                     default="train",
-                    help="Pool of entities and shifted wordings: train, or dev for what is looked "
-                    "at meanwhile.",
+                    help="Pool of entities and shifted wordings: train, or dev for evaluation "
+                    "during training.",
                 ),
                 "size": option(default=Mix().size, help="Entities in each world."),
             },
         ),
     ]
-    alpha: Annotated[float, option(help="Share of scenes that are shifted, 0 to 1.")] = 0.5
+    alpha: Annotated[float, option(help="Share of scenes to shift, 0 to 1.")] = 0.5
     out: Annotated[Path, option(metavar="FOLDER", help="The package's folder.")]
     name: Annotated[str, option(help="Name of the package (default: toolshift-SUITE).")] = ""
     as_json: AsJson = False
@@ -68,8 +68,8 @@ def export(options: ExportOptions) -> None:
     toolshift export verifiers --suite quick --out toolshift-quick
     toolshift export trl --shift semantic_rename:3 --shift redirect --alpha 0.3 --out shifted
 
-    The scenes have no end: number N always is the same one. The package needs ToolShift without
-    extras, and the trainer.
+    There is no last scene, and number N is always the same scene. The package needs ToolShift
+    (without extras) and the trainer.
     """
     asked = options.selection
     name = options.name or f"toolshift-{suite_of(asked).name.partition('@')[0]}"

@@ -86,7 +86,7 @@ class GateOptions:
     """
 
     run: Annotated[Path | None, argument()] = None
-    baseline: Annotated[Path, option(help="Run folder of what is in use.")]
+    baseline: Annotated[Path, option(help="Run folder of the current release.")]
     margin: Annotated[
         float | None,
         option(help="Points of accuracy that a release may lose; needed unless --plan says it."),
@@ -95,33 +95,34 @@ class GateOptions:
         str, option(help="Without RUN: the agent to run. With it: which agent of RUN.")
     ] = ""
     baseline_agent: Annotated[
-        str, option(help="Agent of the baseline (default: that of the candidate's name).")
+        str, option(help="Agent of the baseline (default: the one with the candidate's name).")
     ] = ""
     nothing_lost: Annotated[
         bool,
         option(
-            help="For small suites, in place of --margin: nothing that passed may fail; with "
-            "trials, nothing that always passed more than chance allows."
+            help="For small suites, instead of --margin: no scene that passed may fail. With "
+            "trials: no scene that always passed may fail more often than chance allows."
         ),
     ] = False
     by: Annotated[
         str | None,
         option(
             show_default="tier",
-            help="What is gated beside clean and overall: tier, dimension, shift, or overall for "
-            "nothing.",
+            help="What is gated in addition to clean and overall: tier, dimension, shift, or "
+            "overall for nothing else.",
         ),
     ] = None
     max_void: Annotated[
         float | None,
         option(
             show_default="5",
-            help="Percent of the scenes that may be void or missing; above it nothing is decided.",
+            help="Percent of the scenes that may be void or missing; above this nothing is "
+            "decided.",
         ),
     ] = None
     inconclusive: Annotated[
         Literal["pass", "fail"] | None,
-        option(help="What an inconclusive gate counts as; exit code 3 where it is not said."),
+        option(help="What an inconclusive gate counts as (default: exit code 3)."),
     ] = None
     seal: Annotated[
         Path | None,
@@ -134,8 +135,8 @@ class GateOptions:
         Path | None,
         option(
             metavar="FILE",
-            help="Gate under this sealed plan: it says agent, scenes, margin and rules, and what "
-            "is not as it was sealed is an error.",
+            help="Use this sealed plan, which sets agent, scenes, margin and rules. Any "
+            "difference from the plan is an error.",
         ),
     ] = None
     junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None
@@ -144,8 +145,8 @@ class GateOptions:
         Path | None,
         option(
             metavar="FILE.zip",
-            help="Pack what the candidate failed into this archive; `toolshift replay` plays it "
-            "elsewhere.",
+            help="Pack the candidate's failed episodes into this archive; `toolshift replay` "
+            "replays them on any machine.",
         ),
     ] = None
     model: ModelOptions
@@ -154,8 +155,8 @@ class GateOptions:
     early: Annotated[
         bool,
         option(
-            help="End the run of --agent as soon as the gate is certain to fail, whatever is left "
-            "would show. The verdict is that of the whole run."
+            help="End the run of --agent as soon as the gate is certain to fail, whatever the "
+            "remaining episodes show. The verdict is that of the whole run."
         ),
     ] = False
     out: Annotated[Path | None, option(help="Run folder for --agent; resumes it.")] = None
@@ -191,9 +192,9 @@ def gate(options: GateOptions) -> None:
     toolshift gate --agent mymodule:my_agent --baseline runs/main --margin 5 --seal plan.json
     toolshift gate --agent mymodule:my_agent --baseline runs/main --plan plan.json --out runs/new
 
-    Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 4 not measured (too many
-    scenes void or missing, a baseline that passes too little, or not the run that was sealed), 2 a
-    usage error.
+    Exit codes: 0 pass: not worse by the margin, 1 fail: worse by more than the margin, 2 a usage
+    error, 3 inconclusive, 4 not measured (too many scenes are void or missing, the baseline passes
+    too few scenes, or the run is not the sealed one).
     """
     if options.nothing_lost:
         _gate_losses(options)
@@ -238,7 +239,10 @@ def _gate_losses(options: GateOptions) -> NoReturn:
     }  # fmt: skip
     for name, value in others.items():
         if value:
-            raise UsageError(f"{name} is for a gate by margin, and --nothing-lost is one without")
+            raise UsageError(
+                f"{name} works only with --margin, and --nothing-lost has no margin: leave one "
+                "of them out"
+            )
     max_void = MAX_VOID if options.max_void is None else options.max_void
     if not 0 <= max_void <= 100:
         raise UsageError(f"max-void is a percentage from 0 to 100: {max_void:g}")
@@ -290,7 +294,7 @@ def _terms(options: GateOptions) -> _Terms:
         return _sealed_terms(read_plan(options.plan), chosen, options)
     if options.margin is None:
         raise UsageError(
-            "--margin is needed: points of accuracy that a release may lose; or --nothing-lost"
+            "give --margin (points of accuracy that a release may lose) or --nothing-lost"
         )
     rules = Rules(**chosen)
     check_rules(rules)
@@ -313,8 +317,8 @@ def _sealed_terms(plan: SealedPlan, chosen: dict[str, Any], options: GateOptions
             )
     if plan.rules.alpha != ALPHA:
         raise UsageError(
-            f"{options.plan} was sealed for another rate of errors: seal a new plan before the "
-            "next run"
+            f"{options.plan} was sealed with another error rate: seal a new plan before the next "
+            "run"
         )
     check_rules(plan.rules)
     before, after = str(plan.baseline["name"]), str(plan.candidate["name"])
@@ -338,16 +342,18 @@ def _agents(options: GateOptions) -> list[Contestant]:
 def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
     """Writes the sealed plan."""
     if options.run is not None or options.plan is not None:
-        raise UsageError("--seal comes before the run: give it --agent, and neither RUN nor --plan")
+        raise UsageError(
+            "--seal must be used before the run: give --agent, and neither RUN nor --plan"
+        )
     if not options.agent:
-        raise UsageError("name the agent whose gate is sealed with --agent")
+        raise UsageError("name the agent for the sealed plan with --agent")
     later = {
         "--out": options.out, "--junit": options.junit, "--markdown": options.markdown,
         "--bundle": options.bundle, "--early": options.early,
         "--design sequential": options.spending.is_sequential(),
     }  # fmt: skip
     if early := [name for name, value in later.items() if value]:
-        raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the gate itself, later")
+        raise UsageError(f"--seal runs nothing: give {', '.join(early)} to the later gate instead")
     assert options.seal is not None
     shifts_as_they_were(before)
     agents, reader = _agents(options), judge_of(options.judge, options.judge_url)
@@ -385,8 +391,8 @@ def _candidate(
         ):
             raise UsageError(
                 "--out, --judge, --early, --cache, --design, --budget and the options of models "
-                "are for --agent without RUN: a finished run is only read. `toolshift regrade RUN "
-                "--judge` has a judge read it again."
+                "work only with --agent and without RUN, because a finished run is only read. "
+                "`toolshift regrade RUN --judge` lets a judge read it again."
             )
         return RunFolder.read(options.run)
     if not agents:
@@ -414,7 +420,7 @@ def _candidate(
     try:
         run_shown(spec, options.out is not None, check)
     except _CertainError as certain:
-        say(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
+        say(f"Ended early: {certain}. The remaining episodes cannot change the verdict.", err=True)
     return RunFolder.read(path)
 
 
@@ -436,8 +442,8 @@ def _claims(
         return None
     if whole:
         raise UsageError(
-            "a sealed plan, --early and --nothing-lost play all scenes: leave --design sequential "
-            "and --budget out"
+            "a sealed plan, --early and --nothing-lost need all scenes: leave --design "
+            "sequential and --budget out"
         )
     claims = sequential_gate(before, terms.rules, agent, terms.baseline, options.spending.budget)
     return claims if options.spending.given or can_hold(claims, before.plan) else None
@@ -448,9 +454,9 @@ def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], pa
     breaches = baseline_breaches(plan, before)
     breaches += candidate_breaches(plan, agent, own_version())
     if not (path / SEALED).exists() and (path / "manifest.json").exists():
-        breaches.append(f"{path} holds a run that was begun without the plan")
+        breaches.append(f"{path} contains a run that was started without the plan")
     elif (path / SEALED).exists() and read_plan(path / SEALED).hash != plan.hash:
-        breaches.append(f"{path} holds a run of another sealed plan")
+        breaches.append(f"{path} contains a run of another sealed plan")
     if breaches:
         raise UsageError(f"this is not what was sealed as {plan.name}: {'; '.join(breaches)}")
 

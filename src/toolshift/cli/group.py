@@ -39,7 +39,7 @@ SECTIONS = {
         ),
         "change": Entry(
             "toolshift.cli.change:change",
-            "Will agents survive a change of their tools? What moves, breaks and is untested.",
+            "Show what a change of tools breaks for your agents, and what is untested.",
         ),
         "report": Entry(
             "toolshift.cli.report:report",
@@ -64,11 +64,11 @@ SECTIONS = {
             "Find the smallest scene in which an episode still fails.",
         ),
         "regrade": Entry(
-            "toolshift.cli.runs:regrade", "Grade stored traces again, and say what has changed."
+            "toolshift.cli.runs:regrade", "Grade stored traces again, and show what has changed."
         ),
         "replay": Entry(
             "toolshift.cli.replay:replay",
-            "Play episodes of a run, or of a gate's bundle, again: does the verdict hold?",
+            "Replay episodes of a run or of a gate's bundle, and check the verdicts.",
         ),
         "list": Entry(
             "toolshift.cli.listing:list_",
@@ -79,16 +79,14 @@ SECTIONS = {
         ),
     },
     "Watch": {
-        "lock": Entry(
-            "toolshift.cli.lock:lock", "Record what an agent's tools look like, in a file."
-        ),
+        "lock": Entry("toolshift.cli.lock:lock", "Record an agent's tools in a file."),
         "verify": Entry(
             "toolshift.cli.verify:verify",
-            "Compare tools with their lock: what moved, and what it costs your agent.",
+            "Compare tools with their lock: what changed, and what it costs your agent.",
         ),
         "watch": Entry(
             "toolshift.cli.watch:watch",
-            "Follow a stream of calls and say what drifts while it runs.",
+            "Follow a stream of calls and report drift.",
         ),
     },
     "Train": {
@@ -117,11 +115,11 @@ SECTIONS = {
         ),
         "shift": Entry(
             "toolshift.cli.shift:shift",
-            "Make a shift of a change that is coming.",
+            "Make a shift from a coming change of tools.",
         ),
         "serve": Entry(
             "toolshift.cli.serve:serve",
-            "Serve scenes over MCP to agents in programs of their own.",
+            "Serve scenes over MCP to agents that run as separate programs.",
             "connect",
         ),
         "proxy": Entry(
@@ -131,12 +129,12 @@ SECTIONS = {
         ),
         "login": Entry(
             "toolshift.cli.login:login",
-            "Log in at a server with OAuth, and keep the login for other commands.",
+            "Log in to a server with OAuth, and store the login for other commands.",
             "connect",
         ),
         "model-proxy": Entry(
             "toolshift.cli.model_proxy:model_proxy",
-            "Shift the tools of an agent between it and its model.",
+            "Shift an agent's tools between the agent and its model.",
             "connect",
         ),
     },
@@ -146,7 +144,7 @@ SECTIONS = {
 HIDDEN = {
     "schedule": Entry(
         "toolshift.cli.schedule:schedule",
-        "Write a cron line or a workflow that measures an agent again and again.",
+        "Write a cron line or a workflow that measures an agent regularly.",
     ),
 }
 """Old commands that no other has taken over; they are run as they are."""
@@ -194,7 +192,7 @@ OLD_OPTIONS = {
 }
 """Old options by command: what stands before their value now, and how that is said."""
 
-GOES = "the old form is gone in the next minor version"
+GOES = "the old form will be removed in the next minor version"
 
 
 def _no_command(thing: object) -> str:
@@ -202,8 +200,8 @@ def _no_command(thing: object) -> str:
     if isinstance(thing, click.Command | Entry):
         return ""
     return (
-        f"is of type {type(thing).__name__}, and no command of click: put @click.command() over "
-        "the function"
+        f"is of type {type(thing).__name__}, not a click command: put @click.command() above the "
+        "function"
     )
 
 
@@ -383,7 +381,10 @@ def _help_of_another(name: str) -> str:
     """The line of help of a command of another package, or what is wrong with it."""
     if name in _ours():
         package = COMMANDS.package(name)
-        return f"Not the command of {package}: ToolShift has one of this name. Rename it there."
+        return (
+            f"The command of {package} is not used, because ToolShift has one with this name. "
+            "Rename it there."
+        )
     try:
         found = COMMANDS.find(name)
     except UsageError as fault:  # the help of all other commands is not to go with it
@@ -415,16 +416,16 @@ def _imported(module: str) -> Any:
     "plugins",
     multiple=True,
     metavar="FILE.py|MODULE",
-    help="Shifts and worlds of your own that are not installed; before the command; repeat.",
+    help="File or module with your own shifts and worlds; write it before the command; repeat.",
 )
 def toolshift(plugins: tuple[str, ...]) -> None:
-    """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
+    """Stress-test tool-use agents: how does your agent perform when its tools change?"""
     for plugin in plugins:
         if os.pathsep in plugin:
             module = plugin.partition(os.pathsep)[0]
             raise UsageError(
-                f"--plugin {plugin}: it takes a file or a module, all shifts and worlds of which "
-                f"are then known by their names: --plugin {module}"
+                f"--plugin {plugin}: name a file or a module; all its shifts and worlds are then "
+                f"known by their names: --plugin {module}"
             )
     if plugins:
         os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it

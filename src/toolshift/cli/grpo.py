@@ -49,14 +49,12 @@ class GrpoOptions(MixOptions, RunOptions):
         option(
             type=click.IntRange(min=0),
             metavar="SCENES",
-            help="Play so many scenes first, and train on those of which some episodes pass and "
+            help="First run this many scenes, and train on those in which some episodes pass and "
             "some fail.",
         ),
     ] = 0
-    groups: Annotated[int | None, option(help=f"Scenes in a step. {PRESET}")] = None
-    group: Annotated[int | None, option(help=f"Episodes of each scene, at least 2. {PRESET}")] = (
-        None
-    )
+    groups: Annotated[int | None, option(help=f"Scenes per step. {PRESET}")] = None
+    group: Annotated[int | None, option(help=f"Episodes per scene, at least 2. {PRESET}")] = None
     rollout_batch: Annotated[int | None, option(help=f"Episodes decoded together. {PRESET}")] = None
     temperature: Annotated[float | None, option(help=f"Temperature of the sampling. {PRESET}")] = (
         None
@@ -67,19 +65,23 @@ class GrpoOptions(MixOptions, RunOptions):
     epsilon: Annotated[
         float | None,
         option(
-            help="By how much the ratio of a token may change before it is clipped. With one "
-            f"update for each rollout nothing is clipped. {PRESET}",
+            help="Clipping range of the probability ratio of a token. With one update per rollout "
+            f"nothing is clipped. {PRESET}",
         ),
     ] = None
     objective: Annotated[str | None, option(help=f"dapo, grpo, bnpo or dr_grpo. {PRESET}")] = None
     scale: Annotated[
         str | None,
-        option(help=f"What advantages are divided by: group, batch or none. {PRESET}"),
+        option(
+            help=f"Scaling of advantages by the standard deviation: group, batch or none. {PRESET}"
+        ),
     ] = None
-    turn_tokens: Annotated[int | None, option(help=f"Most tokens of one reply. {PRESET}")] = None
+    turn_tokens: Annotated[
+        int | None, option(help=f"Maximum number of tokens in a reply. {PRESET}")
+    ] = None
     episode_tokens: Annotated[
         int | None,
-        option(help=f"An episode ends with the reply that passes so many tokens. {PRESET}"),
+        option(help=f"An episode ends with the reply that exceeds this number of tokens. {PRESET}"),
     ] = None
     precision: Annotated[str | None, option(help=f"bfloat16 or float32. {PRESET}")] = None
     vllm: Annotated[
@@ -88,8 +90,8 @@ class GrpoOptions(MixOptions, RunOptions):
     redraw: Annotated[
         int | None,
         option(
-            help="How often a scene is replaced by another where all of its episodes have the same "
-            f"reward. {PRESET}",
+            help="How often a scene is replaced by another one if all of its episodes have the "
+            f"same reward. {PRESET}",
         ),
     ] = None
     headroom: Annotated[
@@ -97,23 +99,23 @@ class GrpoOptions(MixOptions, RunOptions):
         option(
             type=(float, float),
             metavar="LEAST MOST",
-            help="Replace a scene too where a smaller or larger share of its episodes passes: "
-            f"0.2 0.8, for example. {PRESET}",
+            help="Also replace a scene if the share of passed episodes is outside this range, for "
+            f"example 0.2 0.8. {PRESET}",
         ),
     ] = None
     every_view: Annotated[
         bool | None,
         option(
             "--every-view/--last-view",
-            help="Where tools change during an episode: train on the replies under each list of "
-            f"tools, or under the last one only. {PRESET}",
+            help="If tools change during an episode: train on the replies under each tool list, "
+            f"or only under the last one. {PRESET}",
         ),
     ] = None
     max_repeats: Annotated[
         int | None,
         option(
-            help="An episode ends where the same call has had the same result this often; 0 for no "
-            f"limit. {PRESET}",
+            help="An episode ends when the same call has had the same result this many times; 0 "
+            f"for no limit. {PRESET}",
         ),
     ] = None
 
@@ -128,16 +130,24 @@ class GrpoOptions(MixOptions, RunOptions):
 def _screened(mix: Mix, settings: GrpoSettings, options: GrpoOptions) -> GrpoSettings:
     """The settings with the scenes that pass at times; the screen stands in the run's folder."""
     if processes() > 1:
-        raise UsageError("--screen plays in one process: run it so once, and then resume with all")
+        raise UsageError(
+            "--screen works in one process only: run it once in one process, and then resume "
+            "with all"
+        )
     content = JSON.encode([mix, settings])
     file = options.out / f"screen-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
     found = load(SCREEN)(mix, settings, file, options.screen, samples=settings.group)
     scenes = tuple(one.scene for one in found if 0 < one.passed < one.samples)
-    say(f"{len(scenes)} of {len(found)} scenes pass at times ({file.name})", err=True)
+    say(
+        f"{len(scenes)} of {len(found)} scenes pass in some episodes and fail in others "
+        f"({file.name})",
+        err=True,
+    )
     if len(scenes) < settings.groups:
         raise UsageError(
-            f"--screen {options.screen}: {len(scenes)} scenes pass at times, and a step takes "
-            f"{settings.groups}: screen more of them, or start from a model that passes some"
+            f"--screen {options.screen}: only {len(scenes)} scenes pass in some episodes and "
+            f"fail in others, and a step needs {settings.groups}: screen more scenes, or start "
+            "from a model that passes some"
         )
     chosen = msgspec.structs.replace(settings, scenes=scenes)
     check(chosen)
@@ -155,7 +165,7 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
         print_json({**record, "rewards": rewards, "rewards_drawn": drawn, "flat_groups": flat})
         return
     if not rewards:
-        say(f"{out}: no step had a reward, for every episode was void")
+        say(f"{out}: no step had a reward, because every episode was void")
         return
     first, last = (sum(some) / len(some) for some in (drawn[:5], drawn[-5:]))
     say(
@@ -165,9 +175,9 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     )
     if all(share == 1 for share in flat):
         say(
-            "The episodes of each group earned alike in every step, so nothing was learned: start "
-            "from a model that earns sometimes, pay for the way too (--reward), or play more "
-            "episodes a scene (--group).",
+            "In every step all episodes of a group had the same reward, so nothing was learned: "
+            "start from a model that sometimes gets a reward, reward intermediate steps too "
+            "(--reward), or use more episodes per scene (--group).",
             err=True,
         )
     say(written_for(out, settings))
@@ -179,7 +189,7 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 @options_struct(GrpoOptions)
 @machine
 def grpo(options: GrpoOptions) -> None:
-    """Train by GRPO: the model plays scenes, and the grader pays.
+    """Train with GRPO: the model runs episodes, and the grader gives the reward.
 
     \b
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static

@@ -59,8 +59,8 @@ def list_(options: ListOptions) -> None:
         print_table(f"\n{title}", columns, [[row[name] for name in columns] for row in rows])
         if title == "worlds":
             say(
-                "Benchmarks of others that are installed are worlds too: bfcl:CATEGORY, "
-                "tau2:DOMAIN (docs/bfcl.md, docs/tau2.md)."
+                "Installed benchmarks are worlds too: bfcl:CATEGORY, tau2:DOMAIN (docs/bfcl.md, "
+                "docs/tau2.md)."
             )
 
 

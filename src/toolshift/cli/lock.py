@@ -32,13 +32,13 @@ class LockOptions:
 @click.command()
 @options_struct(LockOptions)
 def lock(options: LockOptions) -> None:
-    """Record what an agent's tools look like: names, schemas, descriptions and a hash of each.
+    """Record an agent's tools in a file: names, schemas, descriptions and a hash of each.
 
     SOURCE: an MCP server (mcp:COMMAND, its http address, or FILE#NAME for one in the file of an MCP
     client, such as .mcp.json#github), an OpenAPI 3 document, a list of tools as JSON or YAML, a
     trace of the proxy, conversations with tools or OpenTelemetry spans (.jsonl), or a run folder.
-    Commit the lock; `toolshift verify` compares it. Texts that may instruct the model are said:
-    what is in the lock is later taken as known.
+    Commit the lock; `toolshift verify` compares it. Texts that may instruct the model are reported,
+    because the text in a lock is later trusted as known.
 
     \b
     toolshift lock 'mcp:npx -y my-server@1'

@@ -35,17 +35,18 @@ class LoginOptions:
 
     server: Annotated[str, argument(metavar="SERVER")]
     scope: Annotated[
-        str, option(metavar="'A B'", help="Scopes to ask for beside those that the server names.")
+        str, option(metavar="'A B'", help="More scopes than those that the server names.")
     ] = ""
     client_id: Annotated[
-        str, option(help="A client that is registered already; without it one is registered.")
+        str,
+        option(help="A client that is already registered; without it, a new client is registered."),
     ] = ""
     secret_in: Annotated[
         str,
         option(
             "--client-secret-env",
             metavar="NAME",
-            help="The variable that has the secret of --client-id. The secret is not kept.",
+            help="Environment variable with the secret of --client-id. The secret is not stored.",
         ),
     ] = ""
     issuer: Annotated[
@@ -54,7 +55,7 @@ class LoginOptions:
             "--client-credentials",
             metavar="ISSUER",
             help="Log in as the client itself, without a person. ISSUER is the address of the "
-            "authorization server, the only place that the secret is sent to.",
+            "authorization server; the secret is sent only there.",
         ),
     ] = ""
     port: Annotated[
@@ -64,18 +65,18 @@ class LoginOptions:
             help="Port of the redirect http://127.0.0.1:PORT/callback; 0 takes a free one.",
         ),
     ] = 0
-    forget: Annotated[bool, option(help="Delete the login that is kept.")] = False
+    forget: Annotated[bool, option(help="Delete the stored login.")] = False
 
 
 @click.command()
 @options_struct(LoginOptions)
 def login(options: LoginOptions) -> None:
-    """Log in at an MCP or HTTP server with OAuth, and keep the login for other commands.
+    """Log in to an MCP or HTTP server with OAuth, and store the login for other commands.
 
-    SERVER is its http address, or FILE#NAME for one in the file of an MCP client. Your browser is
-    opened; with --client-credentials nobody is asked. `lock`, `verify`, `proxy`, `world` and `run`
-    then use the login by themselves, and renew its tokens. It is kept in the keyring of the
-    operating system (with the package `keyring`), or in a file that only you can read.
+    SERVER is its http address, or FILE#NAME for one in the file of an MCP client. The command opens
+    your browser; with --client-credentials it needs no person. `lock`, `verify`, `proxy`, `world`
+    and `run` then use the login automatically, and renew its tokens. It is stored in the keyring of
+    the operating system (with the package `keyring`), or in a file that only you can read.
 
     \b
     toolshift login https://example.com/mcp
@@ -89,9 +90,9 @@ def login(options: LoginOptions) -> None:
         say(f"The login at {name} is deleted." if found else f"There is no login at {name}.")
         return
     if options.secret_in and not options.client_id:
-        raise UsageError("--client-secret-env goes with --client-id")
+        raise UsageError("--client-secret-env needs --client-id")
     if options.issuer and not options.secret_in:
-        raise UsageError("--client-credentials goes with --client-id and --client-secret-env")
+        raise UsageError("--client-credentials needs --client-id and --client-secret-env")
     where = log_in(
         server,
         partial(_look, server),
@@ -102,9 +103,9 @@ def login(options: LoginOptions) -> None:
         port=options.port,
     )
     if not where:
-        say(f"{name} asked for no login: nothing was kept.")
+        say(f"{name} did not ask for a login: nothing was stored.")
         return
-    say(f"Logged in at {name}. The login is kept in {where}.")
+    say(f"Logged in at {name}. The login is stored in {where}.")
 
 
 def _server(options: LoginOptions) -> Server:

@@ -32,7 +32,7 @@ from toolshift.runs.suite import check_entities
 from toolshift.shifts.stacks import read_stack
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a request: a long conversation with pictures in it."""
+"""Largest request in bytes: a long conversation with pictures in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class ModelProxyOptions:
         option(
             "--shift",
             metavar="NAME[:SEV][+NAME[:SEV]]",
-            help="Shift; repeat to compose. None leaves everything as it is.",
+            help="Shift; repeat to compose. Without it nothing is changed.",
         ),
     ] = ()
     wordings: Wordings
@@ -74,8 +74,7 @@ class ModelProxyOptions:
         bool,
         option(
             "--allow-traps-that-write",
-            help="Let misleading names lie over tools, although a request does not say which ones "
-            "write.",
+            help="Allow misleading names, although requests do not show which tools write.",
         ),
     ] = False
     tools: Annotated[
@@ -92,8 +91,9 @@ class ModelProxyOptions:
         bool,
         option(
             LET_THROUGH,
-            help="Pass on as it is what is not shifted: other paths, other kinds of tools. Without "
-            "it they are refused. How many passed, and to which paths, is said at the end.",
+            help="Pass on unchanged what cannot be shifted: other paths, other kinds of tools. "
+            "Without this option they are refused. The end of the output says how many were "
+            "passed, and to which paths.",
         ),
     ] = False
     listen: ModelListen
@@ -102,10 +102,10 @@ class ModelProxyOptions:
 @click.command("model-proxy")
 @options_struct(ModelProxyOptions)
 def model_proxy(options: ModelProxyOptions) -> None:
-    """Shift the tools of an agent between it and its model, whatever the agent is.
+    """Shift an agent's tools between the agent and its model; works with any agent.
 
-    An OpenAI-compatible chat completions endpoint. Point the agent's base URL at it: the model is
-    shown the tools under the shifts, and the agent gets the calls under its own names.
+    This is an OpenAI-compatible chat completions endpoint. Point the agent's base URL at it: the
+    model sees the shifted tools, and the agent gets the calls under its own names.
 
     \b
     toolshift model-proxy --upstream https://api.openai.com/v1 --shift identity_erasure:2
@@ -119,7 +119,9 @@ def model_proxy(options: ModelProxyOptions) -> None:
     how = ShiftOptions(stack, of.seed, of.pool, options.needed, options.may_write)
     check_stack(how)
     if options.pass_through and not stack:
-        raise UsageError(f"{LET_THROUGH} is for --shift: without it all passes as it is")
+        raise UsageError(
+            f"{LET_THROUGH} works only with --shift: without a shift everything is passed unchanged"
+        )
     if options.tools is not None:
         _try(options.tools, how)
     listen = options.listen
@@ -175,8 +177,8 @@ def _key() -> str:
     key = os.environ.get("TOOLSHIFT_API_KEY") or os.environ.get("OPENAI_API_KEY") or ""
     if not key:
         raise UsageError(
-            "with a token, agents authorize at the proxy: set TOOLSHIFT_API_KEY or OPENAI_API_KEY "
-            "to the model's key (any word will do where the model asks for none)"
+            "with a token, agents log in at the proxy, so it needs the model's own key: set "
+            "TOOLSHIFT_API_KEY or OPENAI_API_KEY (to any word if the model needs no key)"
         )
     return key
 
@@ -189,9 +191,9 @@ def _try(file: Path, how: ShiftOptions) -> None:
         raise UsageError(f"--tools {file}: cannot be read ({fault.strerror})") from None
     listed = found.get("tools") if isinstance(found, dict) else found
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise UsageError(f"--tools {file}: holds no list of OpenAI tools")
+        raise UsageError(f"--tools {file}: contains no list of OpenAI tools")
     if not listed:
-        raise NotRead(f"--tools {file}: holds no tool", Intake(str(file), "tool"))
+        raise NotRead(f"--tools {file}: contains no tool", Intake(str(file), "tool"))
     _, scene = prepare(listed, how)
     for tool in scene.tools:
         say(f"{' + '.join(tool.origin) or '(added)'} -> {tool.name}: {tool.description}")

@@ -85,7 +85,7 @@ Headers = Annotated[
     option(
         "--header",
         metavar="'NAME: VALUE'",
-        help="Header for the http address; ${VAR} is read from the environment; repeat.",
+        help="Header to send to the http address; ${VAR} is read from the environment; repeat.",
     ),
 ]
 
@@ -93,10 +93,13 @@ JudgeModel = Annotated[
     str,
     option(
         metavar="chat:MODEL",
-        help="A model that reads endings in prose, and nothing else (docs/strangers.md).",
+        help="Model that reads answers and refusals in prose, and nothing else "
+        "(docs/strangers.md).",
     ),
 ]
-JudgeUrl = Annotated[str | None, option(metavar="URL", help="Its base url, where it is another.")]
+JudgeUrl = Annotated[
+    str | None, option(metavar="URL", help="Base url of the judge, if it is not the default.")
+]
 
 _SEED = option(help="Seed of the world (the first one).")
 _POOL = option(
@@ -106,25 +109,26 @@ _POOL = option(
 _SIZE = option(help="Entities in each world.")
 UNDER = option(
     metavar="NAME[:SEV][+NAME[:SEV]]",
-    help="Shifts that every scene stands under, the clean one too, such as crowded_list:3: the "
-    "tools among 400 others (docs/tool-sets.md).",
+    help="Shifts that apply to every scene, clean ones too, such as crowded_list:3: the tools "
+    "among 400 others (docs/tool-sets.md).",
 )
 SCOPE = {
     "suite": option(
         help="quick, standard or paper; see `toolshift list suites`. [default: standard for worlds "
         "of your own, else quick]"
     ),
-    "worlds": option("--world", help="World instead of the suite's; repeat."),
+    "worlds": option("--world", help="World to use instead of the suite's; repeat."),
     "kinds": option(
         "--kind", metavar="[WORLD/]KIND", help="Only this task kind, such as poi/booking; repeat."
     ),
     "shifts": option(
         "--shift",
         metavar="NAME[:SEV][+NAME[:SEV]][*TASKS]",
-        help="Shift instead of the suite's; repeat. a+b composes; a tier's name or 'all' stands "
-        "for its shifts; 'clean' is without a shift; *12 limits it to 12 tasks a world.",
+        help="Shift to use instead of the suite's; repeat. a+b composes; the name of a tier or "
+        "'all' means all its shifts; 'clean' means no shift; *12 limits it to 12 tasks per "
+        "world.",
     ),
-    "without": option(help="Hold out a shift, or a whole tier; repeat."),
+    "without": option(help="Leave out a shift, or a whole tier; repeat."),
     "severities": option("--severity", help="1 to 3; repeat."),
 }
 """The options that say which worlds, kinds and shifts: fields of a `Selection`."""
@@ -136,23 +140,22 @@ Selected = Annotated[
         {
             **SCOPE,
             "tasks": option(
-                help="Tasks of each world and seed (default: the suite's). Where a shift applies "
-                "to few of them and its arm has a number of its own (*12), more tasks are drawn "
-                "for it.",
+                help="Tasks of each world and seed (default: the suite's). If a shift with its "
+                "own number (*12) applies to too few of them, more tasks are drawn for it.",
             ),
             "trials": option(help="Runs of each scene."),
-            "seeds": option(help="How many seeds, from --seed up."),
+            "seeds": option(help="Number of seeds, from --seed up."),
             "seed": _SEED,
             "pool": _POOL,
             "size": _SIZE,
             "placebo": option(
                 "--placebo/--no-placebo",
-                help="Run the placebo arm, the noise floor of every contrast.",
+                help="Run the placebo arm, which measures the noise floor.",
             ),
             "max_repeats": option(
-                help="End an episode where the same call has had the same result this often: 6 "
-                "saves a fifth of the turns of local models and turned none of 10,660 verdicts "
-                "(docs/agents.md).",
+                help="End an episode when the same call has had the same result this many times: "
+                "6 saves a fifth of the turns of local models and changed none of 10,660 "
+                "verdicts (docs/agents.md).",
                 show_default=False,
             ),
             "under": UNDER,
@@ -175,7 +178,7 @@ class Entities:
 class Wordings:
     """How the shifts of a proxy choose."""
 
-    seed: Annotated[int, option(help="Seed of every choice.")] = 0
+    seed: Annotated[int, option(help="Seed of all random choices.")] = 0
     pool: Annotated[str, option(help="Pool of wordings: train, dev or test.")] = "dev"
 
 
@@ -185,7 +188,7 @@ machine = options(
         type=click.Choice(DEVICES),
         expose_value=False,
         callback=_to_children(DEVICE),
-        help=f"What local models compute on. Default: ${DEVICE}, or a GPU where there is one.",
+        help=f"Device for local models. Default: ${DEVICE}, or a GPU if there is one.",
     ),
     click.option(
         "--wheels",
@@ -197,18 +200,21 @@ machine = options(
 )
 """The options of commands that load base models; no field holds them."""
 
-AgentWorkers = Annotated[int, option(help="Processes for scripted agents.")]
-Concurrency = Annotated[int | None, option(help="Episodes at once, for chat and your own agents.")]
+AgentWorkers = Annotated[int, option(help="Number of processes for scripted agents.")]
+Concurrency = Annotated[
+    int | None, option(help="Number of episodes at the same time, for chat and your own agents.")
+]
 Where = Annotated[
     Executor,
     option(
         "--executor",
-        help="Where workers are: processes here, or a cluster of Ray, all CPUs of which are used "
-        "where --workers is 1 (docs/large.md).",
+        help="Where workers run: processes on this machine, or a Ray cluster, where --workers 1 "
+        "uses all CPUs (docs/large.md).",
     ),
 ]
 DataWorkers = Annotated[
-    int, option(type=click.IntRange(min=1), help="Processes; the bytes are the same.")
+    int,
+    option(type=click.IntRange(min=1), help="Number of processes; it does not change the output."),
 ]
 
 
@@ -220,21 +226,23 @@ class Reuse:
         str | None,
         option(
             metavar="FOLDER",
-            help="Models: keep answers in this folder, and use those of earlier runs for the same "
-            "requests. Without it, within this run alone; `off` sends every request "
-            "(docs/agents.md).",
+            help="Models: store answers in this folder, and reuse those of earlier runs for "
+            "identical requests. Without it, answers are reused only within this run; `off` "
+            "sends every request (docs/agents.md).",
         ),
     ] = None
     fresh: Annotated[
         bool,
-        option(help="Models: use no answer of earlier runs in --cache; new ones take their place."),
+        option(
+            help="Models: do not use answers of earlier runs in --cache; replace them by new ones."
+        ),
     ] = False
 
     cache_own: Annotated[
         bool,
         option(
-            help="Your own functions: keep their replies too. Only where each follows from the "
-            "messages and tools alone."
+            help="Your own functions: store their replies too. Use this only if each reply "
+            "depends only on the messages and tools."
         ),
     ] = False
 
@@ -250,15 +258,16 @@ class Spending:
     design: Annotated[
         Literal["fixed", "sequential"] | None,
         option(
-            help="fixed plays the whole plan; sequential stops when it is decided (docs/budget.md)."
+            help="fixed runs the whole plan; sequential stops when the result is decided "
+            "(docs/budget.md)."
         ),
     ] = None
     budget: Annotated[
         str,
         option(
             metavar="2000calls|5usd|20min",
-            help="Spend no more than this, where it decides most, and say what stayed open; the "
-            "design is sequential then.",
+            help="Spend no more than this, on the most decisive episodes, and report what stays "
+            "undecided; the design is then sequential.",
         ),
     ] = ""
 
@@ -297,11 +306,13 @@ class ModelOptions:
     temperature: Annotated[float | None, option(help="chat: sampling temperature; default 0.")] = (
         None
     )
-    max_tokens: Annotated[int | None, option(help="chat: most tokens of one reply.")] = None
+    max_tokens: Annotated[int | None, option(help="chat: maximum number of tokens in a reply.")] = (
+        None
+    )
     timeout: Annotated[
         float | None,
         option(
-            help="chat: seconds of silence before giving up; programs: seconds for an episode "
+            help="chat: seconds without data before giving up; programs: seconds for an episode "
             "(300)."
         ),
     ] = None
@@ -309,15 +320,15 @@ class ModelOptions:
         float | None,
         option(
             metavar="SECONDS",
-            help="Your own functions: seconds for one turn, in a process of their own, which is "
-            "ended where it takes longer.",
+            help="Your own functions: seconds for one turn. The function then runs in its own "
+            "process, which is ended if it takes longer.",
         ),
     ] = None
     isolate: Annotated[
         bool | None,
         option(
-            help="Your own programs: start them in namespaces of their own (Linux), where they "
-            "see no other process and no run folder."
+            help="Your own programs: start them in separate namespaces (Linux), where they see no "
+            "other process and no run folder."
         ),
     ] = None
     set_: Annotated[
@@ -325,7 +336,7 @@ class ModelOptions:
         option(
             "--set",
             metavar="NAME=VALUE",
-            help="Models: a field of each request, as in reasoning_effort=high or "
+            help="Models: set a field of each request, as in reasoning_effort=high or "
             "thinking.budget_tokens=2048; VALUE is JSON, or a text. Repeatable.",
         ),
     ] = ()
@@ -333,24 +344,25 @@ class ModelOptions:
         tuple[str, ...],
         option(
             metavar="NAME",
-            help="Models: a field to leave out of each request, such as temperature. Repeatable.",
+            help="Models: leave this field out of each request, such as temperature. Repeatable.",
         ),
     ] = ()
     model_header: Annotated[
         tuple[str, ...],
         option(
             metavar="'NAME: VALUE'",
-            help="Models: a header of each request; ${VARIABLE} is read from the environment. "
+            help="Models: header for each request; ${VARIABLE} is read from the environment. "
             "Repeatable.",
         ),
     ] = ()
     requests_per_minute: Annotated[
-        float | None, option(help="Models: requests to send in a minute, at most.")
+        float | None, option(help="Models: maximum number of requests per minute.")
     ] = None
     tokens_per_minute: Annotated[
-        float | None, option(help="Models: tokens to send and to allow in a minute, at most.")
+        float | None,
+        option(help="Models: maximum number of tokens per minute (sent, and allowed for replies)."),
     ] = None
-    retries: Annotated[int | None, option(help="chat: attempts after the first.")] = None
+    retries: Annotated[int | None, option(help="chat: number of attempts after the first.")] = None
     price_in: Annotated[float | None, option(help="chat: dollars per million input tokens.")] = None
     price_out: Annotated[float | None, option(help="chat: dollars per million output tokens.")] = (
         None
@@ -363,12 +375,12 @@ class ModelOptions:
         bool | None,
         option(
             help="Models: send requests in batches, at half the price (OpenAI, Anthropic); a run "
-            "takes hours, and may be stopped and gone on with."
+            "takes hours, and can be stopped and resumed."
         ),
     ] = None
     max_cost: Annotated[
         float | None,
-        option(help="chat: dollars that the whole run may cost; it then stops, resumably."),
+        option(help="chat: cost limit of the whole run, in dollars; a stopped run can be resumed."),
     ] = None
 
     def given(self) -> dict[str, Any]:

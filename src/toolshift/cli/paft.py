@@ -35,12 +35,12 @@ MAX_FAULTS = 12
 class PaftOptions(TrajectoryOptions, TrainOptions):
     """What `toolshift train paft` is asked for: training, on trajectories of a mix."""
 
-    alpha: Annotated[float, option(help="Share that is shifted, 0 to 1.")] = 0.3
+    alpha: Annotated[float, option(help="Share of trajectories to shift, 0 to 1.")] = 0.3
     count: Annotated[int, option(help=f"Trajectories. {PRESET}", show_default=False)] = 0
     data: Annotated[
         Path | None,
         option(
-            help="Conversations of yours to train on instead of trajectories, in any format of "
+            help="Your own conversations, to train on instead of trajectories, in any format of "
             "`toolshift augment`.",
         ),
     ] = None
@@ -53,8 +53,8 @@ class PaftOptions(TrajectoryOptions, TrainOptions):
         for name, written in scenes.items():
             if getattr(self, name) != getattr(unset, name):
                 raise UsageError(
-                    f"{written} is about the scenes of our worlds, and --data "
-                    "names conversations of yours: leave one of them out"
+                    f"{written} is for scenes of built-in worlds, but --data names your own "
+                    "conversations: leave one of them out"
                 )
         made = Recipe(**given(self, Recipe))
         check_recipe(made)
@@ -108,7 +108,7 @@ def _paft_on_data(options: PaftOptions, source: Path) -> None:
 @options_struct(PaftOptions)
 @machine
 def paft(options: PaftOptions) -> None:
-    """Fine-tune on the oracle's trajectories, or on conversations of yours, some of them shifted.
+    """Fine-tune on the oracle's trajectories or on your own conversations, some of them shifted.
 
     \b
     toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft

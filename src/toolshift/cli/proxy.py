@@ -93,7 +93,7 @@ class ProxyOptions:
     may_write: Annotated[
         bool,
         option(
-            "--allow-traps-that-write", help="Let misleading names lie over tools that write, too."
+            "--allow-traps-that-write", help="Allow misleading names for tools that write, too."
         ),
     ] = False
     lock: Annotated[
@@ -101,39 +101,39 @@ class ProxyOptions:
         option(
             "--adapt",
             metavar="LOCK",
-            help="Say in the description of a tool what has changed in it since this lock "
-            "(`toolshift lock`), and beside an error what today's tools take. Calls and results "
-            "pass as they are.",
+            help="Add to the description of each tool what has changed since this lock "
+            "(`toolshift lock`), and to each error what today's tools accept. Calls and "
+            "results are not changed.",
         ),
     ] = None
     memory: Annotated[
         Path | None,
         option(
             metavar="FILE",
-            help="--adapt: remember in this file which notes were followed by success.",
+            help="--adapt: store in this file which notes were followed by success.",
         ),
     ] = None
     rewrite: Annotated[
         bool,
         option(
-            help="--adapt: also take calls by names of the lock that are the same words as "
-            "today's, such as getOrder for get_order."
+            help="--adapt: also accept calls under names of the lock that consist of the same "
+            "words as today's names, such as getOrder for get_order."
         ),
     ] = False
     deploy: Annotated[
         str,
         option(
             metavar="SECONDS|signal",
-            help="Tools that change in mid-session do so after SECONDS, or at SIGHUP, and not by "
-            "calls.",
+            help="Tools that change during a session change after SECONDS, or at SIGHUP, and not "
+            "after calls.",
         ),
     ] = ""
     port: Annotated[
         int | None,
         option(
             type=click.IntRange(0, 65535),
-            help="Serve over HTTP on this port, and not over standard input and output; 0 takes a "
-            "free one.",
+            help="Serve over HTTP on this port instead of standard input and output; 0 takes a "
+            "free port.",
         ),
     ] = None
     idle: Annotated[
@@ -141,7 +141,8 @@ class ProxyOptions:
         option(
             type=click.FloatRange(min=0, min_open=True),
             metavar="SECONDS",
-            help="--port: end a session whose client asks nothing and holds no stream for so long.",
+            help="--port: end a session whose client sends no request and holds no stream for "
+            "this long.",
         ),
     ] = IDLE
     trace: Annotated[Path | None, option(help="Append each call to this file.")] = None
@@ -153,7 +154,7 @@ class ProxyOptions:
         option(
             "--try",
             metavar="'TOOL {...}'",
-            help="--dry-run: the call to make; else a tool marked readOnlyHint is called.",
+            help="--dry-run: the call to make (default: a tool marked readOnlyHint is called).",
         ),
     ] = ""
     as_json: AsJson = False
@@ -164,8 +165,8 @@ class ProxyOptions:
 def proxy(options: ProxyOptions) -> None:
     """Show a real MCP server to any MCP client through shifts.
 
-    SERVER is mcp:COMMAND, which is started, the http address of one that runs, or FILE#NAME for one
-    in the file of an MCP client, such as .mcp.json#github.
+    SERVER is mcp:COMMAND (a server to start), the http address of a running server, or FILE#NAME
+    for a server in the file of an MCP client, such as .mcp.json#github.
 
     \b
     toolshift proxy --shift semantic_rename:2 --shift format_drift:1 \\
@@ -177,9 +178,9 @@ def proxy(options: ProxyOptions) -> None:
         _dry_run(target, shifting, options)
         return
     if options.tried:
-        raise UsageError("--try goes with --dry-run")
+        raise UsageError("--try needs --dry-run")
     if options.as_json:
-        raise UsageError("--json goes with --dry-run: what is served speaks MCP")
+        raise UsageError("--json needs --dry-run: otherwise the output is MCP")
     try:
         if options.port is None:
             asyncio.run(_over_stdio(target, shifting, options.trace))
@@ -197,9 +198,9 @@ def proxy(options: ProxyOptions) -> None:
 
 def _shifting(options: ProxyOptions) -> ShiftOptions:
     if options.rewrite and options.lock is None:
-        raise UsageError("--rewrite goes with --adapt LOCK: it moves calls by names of the lock")
+        raise UsageError("--rewrite needs --adapt LOCK: it redirects calls under names of the lock")
     if options.memory is not None and options.lock is None:
-        raise UsageError("--memory goes with --adapt LOCK: it keeps which of its notes helped")
+        raise UsageError("--memory needs --adapt LOCK: it stores which notes helped")
     check_entities(options.wordings.pool, 200)
     stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
@@ -226,10 +227,10 @@ def _server(options: ProxyOptions) -> Server:
     words, url = options.server, options.upstream_url
     named = server_of(words[0]) if words else None
     if bool(words) == bool(url) or (len(words) > 1 and named is not None):
-        raise UsageError("say which server: one 'mcp:COMMAND', one http address, or one FILE#NAME")
+        raise UsageError("name one server: 'mcp:COMMAND', its http address, or FILE#NAME")
     if url:
         if not re.match(r"https?://[^/]+", url):
-            raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
+            raise UsageError(f"--upstream-url {url!r}: it must begin with http:// or https://")
         say_moved("proxy --upstream-url URL", "`toolshift proxy URL`")
         return Server(address_name(url), url=url)
     if named is not None:
@@ -325,7 +326,7 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
         return name, msgspec.json.decode(arguments or "{}", type=dict[str, Any])
     except (ValueError, RecursionError) as fault:
         raise UsageError(
-            f"--try {text!r}: the arguments are no JSON object ({fault}). Write it as "
+            f"--try {text!r}: the arguments are not a JSON object ({fault}). Write it as "
             """'TOOL {"name": "value"}'"""
         ) from None
 
@@ -334,13 +335,13 @@ def _print_trial(trial: Trial | None) -> None:
     if trial is None:
         say(
             "\nNo real result: no tool that is marked readOnlyHint answered. Name a call with "
-            "--try 'TOOL {...}'; it is really made, twice."
+            "--try 'TOOL {...}'; the call is really made, twice."
         )
         return
     say(f"\nA real call:  {trial.tool} {as_json(trial.arguments)}")
     say(_quoted(trial.before))
     if trial.after is None:
-        say("No tool that is shown stands for it alone.")
+        say("No single shown tool corresponds to it.")
         return
     say(f"is shown as:  {trial.shown_as} {as_json(trial.shown_arguments)}")
     same = _quoted(trial.after) == _quoted(trial.before)
@@ -376,7 +377,7 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
     for name, why in left.items():
         say(f"{name} is not applicable: {why}")
     if live.moves:
-        say("The tools change further while they are used.")
+        say("The tools change again while they are used.")
     return {}
 
 

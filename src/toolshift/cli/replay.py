@@ -55,11 +55,9 @@ class ReplayOptions:
             help="Replay this many random episodes, passed ones too, and check their verdicts.",
         ),
     ] = None
-    seed: Annotated[int, option(help="--sample: seed of the drawing.")] = 0
-    agent: Annotated[str, option(help="Let this agent meet the scenes, as in `toolshift run`.")] = (
-        ""
-    )
-    trust: Annotated[bool, option(help="Run the code that the bundle holds.")] = False
+    seed: Annotated[int, option(help="--sample: seed of the random sample.")] = 0
+    agent: Annotated[str, option(help="Run this agent on the scenes, as in `toolshift run`.")] = ""
+    trust: Annotated[bool, option(help="Run the code that the bundle contains.")] = False
     model: ModelOptions
     as_json: AsJson = False
 
@@ -82,13 +80,13 @@ class Replayed(msgspec.Struct, frozen=True):
 @click.command(cls=Sectioned, first=("sample", "seed", "agent", "trust", "as_json"))
 @options_struct(ReplayOptions)
 def replay(options: ReplayOptions) -> None:
-    """Play episodes again: the recorded calls in fresh scenes, or an agent of yours.
+    """Replay episodes: repeat the recorded calls in fresh scenes, or run your agent on the scenes.
 
-    RUN is a run folder, BUNDLE what `toolshift gate --bundle` wrote. Without EPISODE those that
-    failed are played, with --sample some that are drawn from all. Without --agent no model is
-    asked, and an episode is reproduced where every result and the verdict are as they are stored.
-    EPISODE is named as in `toolshift trace`.
-    With --sample, void episodes and those whose tools are real are left out.
+    RUN is a run folder, and BUNDLE is a file that `toolshift gate --bundle` wrote. Without EPISODE
+    all failed episodes are replayed; with --sample, a random sample of all episodes. Without
+    --agent no model is called, and an episode counts as reproduced if every result and the verdict
+    are the same as the stored ones. EPISODE is named as in `toolshift trace`.
+    With --sample, void episodes and episodes with real tools are left out.
 
     \b
     toolshift replay failed.zip
@@ -121,17 +119,19 @@ def _check(options: ReplayOptions) -> None:
     """Checks that each option has the one that it is for."""
     if not options.agent and (given := options.model.given()):
         raise UsageError(
-            f"--{next(iter(given)).replace('_', '-')} is for --agent, and none is asked here: add "
-            "--agent, or leave it out"
+            f"--{next(iter(given)).replace('_', '-')} works only with --agent: add --agent, or "
+            "leave it out"
         )
     if options.sample is None:
         if on_command_line("seed"):
-            raise UsageError("--seed is for --sample NUMBER: add that, or leave --seed out")
+            raise UsageError(
+                "--seed works only with --sample NUMBER: add that, or leave --seed out"
+            )
     elif options.agent or options.episodes:
         other = "--agent" if options.agent else "EPISODE"
         raise UsageError(
-            f"--sample draws the episodes and makes their recorded calls: leave {other} out, or "
-            "--sample"
+            f"--sample chooses the episodes and repeats their recorded calls: leave {other} out, "
+            "or --sample"
         )
 
 
@@ -163,7 +163,7 @@ def _replayed(folder: RunFolder, record: Record) -> Replayed:
     if difference is None:
         return _row(folder, record, "reproduced", record.grade.cause)
     place = "the verdict" if difference.step is None else f"step {difference.step}"
-    return _row(folder, record, "differs", f"{place} is another now")
+    return _row(folder, record, "differs", f"{place} has changed")
 
 
 def _with_agent(folder: RunFolder, records: list[Record], options: ReplayOptions) -> list[Replayed]:

@@ -33,11 +33,11 @@ def _print(result: Recheck, made: str) -> None:
     for why, number in result.left_out.items():
         say(f"{number} of {result.episodes} episodes are left out: {why}.")
     if result.holds:
-        say(f"{result.played} episodes played again (seed {result.seed}): all verdicts hold.")
+        say(f"{result.played} episodes replayed (seed {result.seed}): all verdicts are confirmed.")
         return
     verdicts = sum(difference.what == "verdict" for difference in result.differ)
     say(
-        f"{result.played} episodes played again (seed {result.seed}): {len(result.differ)} differ, "
+        f"{result.played} episodes replayed (seed {result.seed}): {len(result.differ)} differ, "
         f"{verdicts} of them in the verdict. The run was made with ToolShift {made}, and this is "
         f"{version('toolshift')}."
     )
@@ -49,9 +49,12 @@ def _print(result: Recheck, made: str) -> None:
 
 def _print_difference(difference: Difference) -> None:
     text = f"{verdict(difference.before)} -> {verdict(difference.after)}"
-    say(f"  {difference.episode}: {text if difference.what == 'verdict' else 'the verdict holds'}")
+    say(
+        f"  {difference.episode}: "
+        f"{text if difference.what == 'verdict' else 'the verdict is confirmed'}"
+    )
     if difference.step is None:
-        say("    the trace is the same: the verdict was altered, or the rules have changed")
+        say("    the trace is the same, so the verdict was altered or the rules have changed")
     else:
         say(f"    step {difference.step}, stored: {shown(difference.stored)}")
         say(f"    step {difference.step}, again:  {shown(difference.again)}")

@@ -56,7 +56,9 @@ class TravelOptions:
             help="Write records of Every Eval Ever (schema 0.3) below this folder.",
         ),
     ] = None
-    model_id: Annotated[str, option(metavar="OWNER/NAME", help="Who the agent is, for --eee.")] = ""
+    model_id: Annotated[
+        str, option(metavar="OWNER/NAME", help="Id of the agent or of its model, for --eee.")
+    ] = ""
     evaluator: Annotated[str, option(help="Who ran the evaluation, for --eee.")] = ""
     hf_eval_results: Annotated[
         Path | None,
@@ -70,7 +72,7 @@ class TravelOptions:
         str, option(metavar="OWNER/NAME", help="The benchmark on the Hub, for --hf-eval-results.")
     ] = ""
     source_url: Annotated[
-        str, option(metavar="URL", help="Where traces are, for --hf-eval-results.")
+        str, option(metavar="URL", help="Address of the traces, for --hf-eval-results.")
     ] = ""
 
 
@@ -94,8 +96,8 @@ class ReportOptions:
     join: Annotated[
         bool,
         option(
-            help="The runs are parts of one, with seeds of their own: report on the whole. A page "
-            "is written with --html only."
+            help="The runs are parts of one run, with different seeds: report on them together. A "
+            "page is written only with --html."
         ),
     ] = False
     grouping: Annotated[
@@ -110,7 +112,9 @@ class ReportOptions:
         bool, option(help="Print all measures and intervals too, below the first screen.")
     ] = False
     only_distinguishable: Annotated[bool, option(help="Print only what is significant.")] = False
-    svg: Annotated[Path | None, option(help="Draw what is printed to this file.")] = None
+    svg: Annotated[
+        Path | None, option(help="Write the printed output as a picture to this file.")
+    ] = None
     html: Annotated[
         Path | None,
         option(help="Write the page here (default: report.html in the first run's folder)."),
@@ -123,15 +127,16 @@ class ReportOptions:
         Path | None,
         option(
             metavar="FOLDER",
-            help="Write the page of all these runs there: agents by suite, and what can be "
-            "compared; of a folder of days, the page of what has changed since the first.",
+            help="Write one page of all these runs to this folder: agents by suite, and which "
+            "runs can be compared. For a folder of days: a page of the changes since the "
+            "first day.",
         ),
     ] = None
     fail_on_loss: Annotated[
         bool,
         option(
-            help="For a folder of days: exit code 1 where an agent's last anchors are "
-            "significantly worse than its first."
+            help="For a folder of days: exit code 1 if an agent's last anchors are significantly "
+            "worse than its first."
         ),
     ] = False
     open_: Annotated[
@@ -147,7 +152,7 @@ class ReportOptions:
         tuple[str, ...],
         option(
             metavar="EPISODE=right|wrong",
-            help="Decide an episode whose answer is unclear by its type; kept in the run folder.",
+            help="Decide an episode whose answer is unclear by its type; stored in the run folder.",
         ),
     ] = ()
     as_json: AsJson = False
@@ -167,7 +172,7 @@ def report(wanted: ReportOptions) -> None:
     toolshift report runs/* --site site           many runs on one page: agents by suite
     toolshift report drift --site site            a folder of days (DAY/anchor, DAY/fresh)
 
-    Exit code 4: of an agent no episode has a verdict, so nothing was measured.
+    Exit code 4: for some agent no episode has a verdict, so nothing was measured.
     """
     if wanted.open_:
         _only("--open", ("open_", "host", "port", "no_browser"))
@@ -180,8 +185,8 @@ def report(wanted: ReportOptions) -> None:
         return
     if wanted.fail_on_loss:
         raise UsageError(
-            "--fail-on-loss is for a folder of days, with runs in DAY/anchor: name that, or leave "
-            "--fail-on-loss out"
+            "--fail-on-loss works only with a folder of days, with runs in DAY/anchor: name such "
+            "a folder, or leave --fail-on-loss out"
         )
     if wanted.site is not None:
         _only("--site", ("site", "as_json"))
@@ -193,7 +198,7 @@ def report(wanted: ReportOptions) -> None:
 def _report_days(folder: Path, wanted: ReportOptions) -> None:
     """Writes the page of a folder of days."""
     if len(wanted.runs) > 1:
-        raise UsageError(f"{folder} holds the runs of many days: report on it alone")
+        raise UsageError(f"{folder} contains the runs of many days: name no other run with it")
     _only(f"{folder}, a folder of days", ("site", "fail_on_loss", "as_json"))
     write_days(folder, wanted.site, wanted.fail_on_loss, wanted.as_json)
 
@@ -203,14 +208,14 @@ def _only(what: str, names: Sequence[str]) -> None:
     others = {str(param.name) for param in click.get_current_context().command.params}
     given = on_command_line(*others - {"runs", *names})
     if given:
-        raise UsageError(f"{given[0]} does not go with {what}: leave one of them out")
+        raise UsageError(f"{given[0]} cannot be used with {what}: leave one of them out")
 
 
 def _check_served(served: ServedPage) -> None:
     """Checks that no option of --open stands alone."""
     given = on_command_line(*(field.name for field in fields(served)))
     if given:
-        raise UsageError(f"{given[0]} is for --open: add that, or leave {given[0]} out")
+        raise UsageError(f"{given[0]} works only with --open: add that, or leave {given[0]} out")
 
 
 def _report_runs(wanted: ReportOptions) -> None:
@@ -252,7 +257,7 @@ def _check_measured(reports: Sequence[Report]) -> None:
 def _decided(folders: Sequence[RunFolder], told: Sequence[str]) -> RunFolder:
     """The run with unclear answers decided by hand, and its report written again."""
     if len(folders) > 1:
-        raise UsageError("--decide is for one run: name that alone")
+        raise UsageError("--decide works on one run: name only one")
     pairs = [text.partition("=") for text in told]
     records = decide(folders[0], {name: verdict for name, _, verdict in pairs})
     folder = RunFolder.read(folders[0].path)
@@ -267,8 +272,8 @@ def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> 
     if not any(report.agents for report in reports):
         names = ", ".join(str(folder.path) for folder in folders)
         raise NotRead(
-            f"{names}: no episode has been run, so there is no result. The command that made the "
-            "folder resumes it",
+            f"{names}: no episode has been run, so there is no result. Start the command that "
+            "made the folder again to resume it",
             Intake(names, "episode"),
         )
 
@@ -290,7 +295,9 @@ def _check_together(wanted: ReportOptions) -> None:
         ("--source-url", travel.source_url, "--hf-eval-results", travel.hf_eval_results),
     ):
         if given and folder is None:
-            raise UsageError(f"{name} is for {needed} FOLDER: add that, or leave {name} out")
+            raise UsageError(
+                f"{name} works only with {needed} FOLDER: add that, or leave {name} out"
+            )
 
 
 def _export(folder: RunFolder, report: Report, wanted: ReportOptions) -> list[Path]:

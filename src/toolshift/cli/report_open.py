@@ -27,7 +27,7 @@ class ServedPage:
 def open_page(runs: Sequence[Path], served: ServedPage) -> None:
     """Shows the report in the browser, with every trace, until Ctrl-C."""
     if not 0 <= served.port < 65536:
-        raise UsageError(f"--port goes from 0 (any that is free) to 65535, not {served.port}")
+        raise UsageError(f"--port must be from 0 (any free port) to 65535, not {served.port}")
     folders = [RunFolder.read(run) for run in runs]
     with Server(folders, served.host, served.port) as server:
         with progress("making the page"):

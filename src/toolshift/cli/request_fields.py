@@ -37,7 +37,7 @@ def _put(fields: dict[str, Any], name: str, value: Any) -> None:
     for step in way:
         fields = fields.setdefault(step, {})
         if not isinstance(fields, dict):
-            raise UsageError(f"{name}: {step} is set to a value already")
+            raise UsageError(f"{name}: {step} is already set to a value")
     fields[last] = value
 
 

@@ -48,7 +48,7 @@ class RetrainOptions(ModelOptions):
     sources: Annotated[tuple[str, ...], argument(metavar="[SOURCE]...")] = ()
     out: Annotated[
         Path,
-        option(help="Folder of all results; where it holds part of them, the command resumes."),
+        option(help="Folder of all results; if it contains some results, the command resumes."),
     ] = field()  # needed, here
     steps: Annotated[
         int | None, option(help="Optimizer steps. Default: one pass over the rows.")
@@ -64,22 +64,24 @@ class RetrainOptions(ModelOptions):
     data: Annotated[
         Path | None,
         option(
-            help="Conversations of yours to train on instead of trajectories, in any format of "
-            "`toolshift augment`; with --world, the file of your tasks.",
+            help="Your own conversations, to train on instead of trajectories, in any format of "
+            "`toolshift augment`; give the file of your tasks with --world.",
         ),
     ] = None
     worlds: Annotated[
         tuple[str, ...], option("--world", help="The world whose tools these are; repeat.")
     ] = Mix().worlds
     kinds: Annotated[tuple[str, ...], option("--kind", help="Only this task kind; repeat.")] = ()
-    tasks: Annotated[int, option(help="Tasks that the old and the new model are measured on.")] = 64
+    tasks: Annotated[
+        int, option(help="Number of tasks on which the old and the new model are measured.")
+    ] = 64
     pool: Annotated[
         str,
         option(help="Pool of these tasks, dev or test. The model is trained on the pool train."),
     ] = "dev"
     guard: Annotated[
         tuple[str, ...],
-        option(metavar="NAME[:SEV]", help="A further shift on which nothing may be lost; repeat."),
+        option(metavar="NAME[:SEV]", help="Another shift on which nothing may be lost; repeat."),
     ] = ()
     margin: Annotated[
         float,
@@ -87,16 +89,16 @@ class RetrainOptions(ModelOptions):
             help="Points of accuracy that may be lost on the old tools, and under each --guard.",
         ),
     ] = 5.0
-    always: Annotated[
-        bool, option(help="Train even where the release costs less than --margin.")
-    ] = False
+    always: Annotated[bool, option(help="Train even if the release costs less than --margin.")] = (
+        False
+    )
 
     def asked(self, release: ShiftFile) -> Asked:
         """What decides the retraining, checked."""
         check_rules(Rules(self.margin))
         if not 0 < self.alpha <= 1:
             raise UsageError(
-                f"--alpha {self.alpha:g}: the share on the new tools is above 0, and at most 1"
+                f"--alpha {self.alpha:g}: the share on the new tools must be above 0 and at most 1"
             )
         if self.tasks < 1:
             raise UsageError(f"--tasks {self.tasks}: give at least one task")
@@ -123,13 +125,14 @@ class RetrainOptions(ModelOptions):
         """Checks what is asked beside conversations of the user's."""
         if self.worlds == Mix().worlds:
             raise UsageError(
-                "--data trains on conversations of yours, so say what the model is measured on: "
-                "--world with the file of your tasks (`toolshift world init` begins one)"
+                "--data trains on your own conversations, so the model must be measured on your "
+                "own tasks: give their file with --world (`toolshift world init` writes a first "
+                "version)"
             )
         if self.count:
             raise UsageError(
-                "--count is about trajectories of the oracle, and --data names conversations of "
-                "yours: leave one of them out"
+                "--count is for trajectories of the oracle, but --data names your own "
+                "conversations: leave one of them out"
             )
         assert self.data is not None
         check_source(self.data)
@@ -145,8 +148,8 @@ def command(options: RetrainOptions) -> None:
     """Train a model on exactly what a release changes, and keep it only if nothing is lost.
 
     The old model is measured with the old and the new tools, trained on trajectories of both, and
-    measured again in the same scenes. It is kept where it wins on the new tools (exact 90%
-    interval above 0) and passes the gate everywhere else.
+    measured again in the same scenes. The new model is kept if it is better on the new tools
+    (exact 90% interval above 0) and passes the gate everywhere else.
 
     \b
     toolshift retrain toolshift.lock 'mcp:npx -y my-server@2' --adapter runs/paft --out runs/monday
@@ -187,8 +190,7 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
     if not sources:
         if drift.suffix != ".json":
             raise UsageError(
-                f"name the tools as they are now after {drift}: a file, an http address or "
-                "mcp:COMMAND"
+                f"name the current tools after {drift}: a file, an http address or mcp:COMMAND"
             )
         return read_shift_file(drift)
     lock = read_lock(drift)
@@ -196,7 +198,7 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
     say_unread(now.unread)
     before = side_of(lock.kind, lock.origin or "the lock", lock.documents)
     if before.tools == now.tools:
-        raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")
+        raise UsageError(f"nothing to learn: {now.origin} is the same as {drift}")
     settled = settled_likely(before, now)
     likely = [
         *settled.guessed,
@@ -204,16 +206,16 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
     ]
     if likely:
         taken = ", ".join(f"{'.'.join(one.path)} = {one.guess}" for one in likely)
-        asks = "`toolshift shift from-diff` asks about each; its file is taken here too."
-        say(visible(f"Taken as likeliest: {taken}. {asks}"), err=True)
+        asks = "`toolshift shift from-diff` asks about each; you can give its file here instead."
+        say(visible(f"Most likely matches, used here: {taken}. {asks}"), err=True)
     answers = with_open(settled)
     asked = [one for one in settled.questions if one.path[0] in NOT_TAKEN]
     for why, names in (
         (
-            "Left open, with the tasks that need it, for it is only a question",
+            "Open questions; tasks that need an answer are left out",
             [f"{'.'.join(one.path)} ({one.note})" for one in asked],
         ),
-        ("Taken as gone, for no successor was found", answers.removed),
+        ("Treated as removed, because no successor was found", answers.removed),
     ):
         if names:
             say(visible(f"{why}: {', '.join(names)}."), err=True)

@@ -69,7 +69,8 @@ class RunOptions:
     """
 
     agents: Annotated[
-        tuple[str, ...], option("--agent", help="`toolshift list agents`; repeat.")
+        tuple[str, ...],
+        option("--agent", help="Agent to run; see `toolshift list agents`; repeat."),
     ] = ()
     commands: Annotated[
         tuple[str, ...],
@@ -84,7 +85,7 @@ class RunOptions:
         option(
             "--agent-url",
             metavar="URL",
-            help="Your own agent, which runs already: messages are posted to it; repeat.",
+            help="Address of your own running agent; messages are posted to it; repeat.",
         ),
     ] = ()
     selection: Selected
@@ -96,7 +97,8 @@ class RunOptions:
         option(
             metavar="POINTS",
             show_default=f"{MARGIN:g}",
-            help="sequential: a shift holds where it costs less than so many points.",
+            help="sequential: a shift counts as harmless if it costs less than this number of "
+            "points.",
         ),
     ] = None
     out: Annotated[
@@ -109,7 +111,7 @@ class RunOptions:
     workers: AgentWorkers = 1
     executor: Where = "process"
     concurrency: Concurrency = None
-    estimate: Annotated[bool, option(help="Say what the run would cost, and run nothing.")] = False
+    estimate: Annotated[bool, option(help="Estimate the cost of the run, and run nothing.")] = False
     details: Annotated[
         bool, option(help="Print all measures and intervals too, below the first screen.")
     ] = False
@@ -184,10 +186,10 @@ def _claims(options: RunOptions) -> Claims | None:
     margin = options.holds_within
     if not options.spending.is_sequential():
         if margin is not None:
-            raise UsageError("--holds-within is for --design sequential, or a --budget")
+            raise UsageError("--holds-within works only with --design sequential or a --budget")
         return None
     if margin is not None and not 0 < margin < 100:
-        raise UsageError(f"--holds-within is in points, above 0 and under 100: {margin:g}")
+        raise UsageError(f"--holds-within must be above 0 and under 100 points: {margin:g}")
     return shift_claims(margin or MARGIN, options.spending.budget)
 
 
@@ -197,7 +199,7 @@ def _say_faults(report: Evaluation, out: str) -> int:
         name = broken.shift.partition("+")[0].partition(":")[0]
         say(
             visible(
-                f"Error: {broken.shift} is broken: {broken.said}. The rest was run; "
+                f"Error: {broken.shift} is broken: {broken.said}. All other scenes were run; "
                 f"`{command('check', name)}` says more."
             ),
             err=True,
@@ -205,8 +207,8 @@ def _say_faults(report: Evaluation, out: str) -> int:
     unreached = unmeasured(report)
     if not report.agents and not report.broken:
         say(
-            "Nothing was measured: no episode was asked, for so few tasks, or so small a budget, "
-            "would decide nothing. --design fixed asks all.",
+            "Nothing was measured: no episode was run, because so few tasks, or such a small "
+            "budget, cannot decide anything. --design fixed runs all episodes.",
             err=True,
         )
         return 1

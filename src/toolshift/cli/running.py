@@ -127,7 +127,7 @@ def _say_stopped(path: Path, spent: bool, why: str, shown: str) -> None:
 
 
 UNMEASURED = 4
-"""The exit code where nothing was measured, of `report`, `compare`, `gate` and `change`."""
+"""The exit code of `report`, `compare`, `gate` and `change` if nothing was measured."""
 
 
 def unmeasured(report: Report) -> list[tuple[str, Measures]]:
@@ -151,4 +151,4 @@ def nothing_measured(report: Report) -> str:
     found = unmeasured(report)
     outage = all(set(row.void_kinds) == {"infrastructure"} for _, row in found)
     why = "every episode ended in an infrastructure error" if outage else "no episode has a verdict"
-    return f"Nothing was measured of {', '.join(name for name, _ in found)}: {why}."
+    return f"Nothing was measured for {', '.join(name for name, _ in found)}: {why}."

@@ -43,8 +43,8 @@ class CompareOptions:
 def compare(options: CompareOptions) -> None:
     """Compare two runs, paired on the scenes that both have.
 
-    Whether the later one is good enough is for `toolshift gate` to say. Exit code 4: no scene has a
-    verdict in both runs.
+    To decide whether the later run is good enough, use `toolshift gate`. Exit code 4: no scene has
+    a verdict in both runs.
     """
     if len(options.agents) > 2:
         raise UsageError("give --agent at most twice")
@@ -76,9 +76,9 @@ class RegradeOptions:
 @click.command()
 @options_struct(RegradeOptions)
 def regrade(options: RegradeOptions) -> None:
-    """Grade stored traces again, and say how many verdicts have changed.
+    """Grade stored traces again, and show how many verdicts have changed.
 
-    With a judge, what ended an episode in prose is read again; questions stay as they were read.
+    With a judge, endings in prose are read again; questions stay as they were read.
     """
     folder, write = RunFolder.read(options.run), options.write
     left: Counter[str] = Counter()

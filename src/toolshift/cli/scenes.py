@@ -56,8 +56,8 @@ def show(options: ShowOptions) -> None:
         return
     if given := on_command_line("shifts", "under", "seed", "pool", "size"):
         raise UsageError(
-            f"{given[0]} is for a scene: name one as WORLD/KIND, such as poi/booking, and not "
-            f"{options.what}"
+            f"{given[0]} works only with a scene: name one as WORLD/KIND, such as poi/booking, "
+            f"instead of {options.what}"
         )
     show_shift(options.what, options.as_json)
 
@@ -94,7 +94,7 @@ class MinimiseOptions:
     run: Annotated[Path, argument()]
     episode: Annotated[str, argument()]
     agent: Annotated[
-        str | None, option(help="The agent, where it cannot be made from the run's manifest.")
+        str | None, option(help="The agent, if it cannot be made from the run's manifest.")
     ] = None
     model: ModelOptions
     out: Annotated[Path | None, option(help="The pytest file to write.")] = None

@@ -75,14 +75,14 @@ class ScheduleOptions:
     "--at",
     default="17 4 * * 1",
     show_default=True,
-    help="When, as cron writes it; GitHub reads it as UTC.",
+    help="Time in cron format; GitHub reads it as UTC.",
 )
 @click.option(
     "--folder",
     type=PATH,
     default=Path("drift"),
     show_default=True,
-    help="Of the results, beside what is written.",
+    help="Folder of the results, next to the written file.",
 )
 @click.option(
     "--anchor-seed", default=0, show_default=True, help="Seed of the tasks that stay the same."
@@ -102,11 +102,11 @@ class ScheduleOptions:
 )
 @options_struct(ScheduleOptions)
 def schedule(options: ScheduleOptions) -> None:
-    """Write what measures an agent again and again: a script with its cron line, or a workflow.
+    """Write a script with its cron line, or a workflow, that measures an agent every day.
 
-    Each day runs the same anchor tasks, so that months can be compared, and fresh tasks, whose seed
-    is the date. Then `toolshift report` makes the page. Behind -- stand options of `toolshift run`.
-    The day is DAY=2026-01-31 where that is set.
+    Each day runs the same anchor tasks, so that months can be compared, and fresh tasks with the
+    date as seed. Then `toolshift report` writes the page. Options of `toolshift run` come after --.
+    The variable DAY=2026-01-31 sets another day.
 
     \b
     toolshift schedule cron -- --agent mymodule:my_agent --tasks 24
@@ -114,7 +114,7 @@ def schedule(options: ScheduleOptions) -> None:
     """
     _check_time(options.at)
     if options.folder.is_absolute() or ".." in options.folder.parts:
-        raise UsageError("--folder stands beside what is written: give a relative path")
+        raise UsageError("--folder is relative to the written file: give a relative path")
     _check_workflow(options)
     fresh = _draws(options.run)
     out = options.out or Path(SCRIPT if options.kind == "cron" else WORKFLOW)
@@ -122,7 +122,7 @@ def schedule(options: ScheduleOptions) -> None:
     save(out, text.encode(), make_folder=True)
     say(f"Written: {out}")
     if not fresh:
-        say("The tasks of this world are given, so every day has the anchors only.")
+        say("This world has fixed tasks, so every day runs the anchors only.")
     if options.kind == "cron":
         say("Add this line with `crontab -e`; cron reads the time of your machine:")
         say(_cron_line(options, out))
@@ -134,12 +134,13 @@ def _check_workflow(options: ScheduleOptions) -> None:
     """Checks that options of a workflow come with one, and that it can name secrets."""
     if options.secrets and options.kind == "cron":
         raise UsageError(
-            "--secret is for github; a script of cron reads the variables of its own environment: "
-            "set them in the crontab"
+            "--secret works only with github; a cron script reads variables from its own "
+            "environment: set them in the crontab"
         )
     if options.install is not None and options.kind == "cron":
         raise UsageError(
-            "--install is for github; a script of cron runs the Python that writes it: leave it out"
+            "--install works only with github; a cron script runs the Python that writes it: "
+            "leave it out"
         )
     for secret in options.secrets:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", secret):
@@ -172,9 +173,9 @@ def _draws(words: tuple[str, ...]) -> bool:
     given = context.params
     for name, option in _OURS.items():
         if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
-            raise UsageError(f"behind --: {option} is set by the schedule; leave it out")
+            raise UsageError(f"after --: {option} is set by the schedule; leave it out")
     if not (given["agents"] or given["commands"] or given["urls"]):
-        raise UsageError("behind --: name an agent: --agent, --agent-command or --agent-url")
+        raise UsageError("after --: name an agent: --agent, --agent-command or --agent-url")
     programs = (f"command:{each}" for each in given["commands"])
     specs = [*given["agents"], *programs, *(f"url:{each}" for each in given["urls"])]
     model = ModelOptions(**{field.name: given[field.name] for field in fields(ModelOptions)})

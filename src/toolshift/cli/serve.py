@@ -54,22 +54,24 @@ class ServeOptions:
         str,
         option(
             envvar="TOOLSHIFT_CONTROL_TOKEN",
-            help="Token without which no episode is opened, closed or looked into; keep it from "
-            "agents. One is made and printed once where none is given.",
+            help="Token that is needed to open, close or inspect an episode; keep it secret from "
+            "agents. By default one is generated and printed once.",
         ),
     ] = ""
     idle: Annotated[
         float, option(help="Seconds without a request after which an episode is closed.")
     ] = 1800.0
-    no_protocol_tools: Annotated[bool, option(help="Leave answering to the control API.")] = False
-    stdio: Annotated[bool, option(help="One episode over standard input and output.")] = False
+    no_protocol_tools: Annotated[
+        bool, option(help="Do not offer the protocol tools; answers come through the control API.")
+    ] = False
+    stdio: Annotated[bool, option(help="Serve one episode over standard input and output.")] = False
     single: Single
 
 
 @click.command()
 @options_struct(ServeOptions)
 def serve(options: ServeOptions) -> None:
-    """Serve scenes over MCP to agents in programs of their own.
+    """Serve scenes over MCP to agents that run as separate programs.
 
     \b
     toolshift serve
@@ -81,9 +83,9 @@ def serve(options: ServeOptions) -> None:
         _serve_one(single, not options.no_protocol_tools)
         return
     if single.task or single.shifts or single.trace:
-        raise UsageError("--task, --shift and --trace go with --stdio; else POST /episodes")
+        raise UsageError("--task, --shift and --trace need --stdio; without it, use POST /episodes")
     if options.idle <= 0:
-        raise UsageError("--idle is a number of seconds above 0")
+        raise UsageError("--idle must be a number of seconds above 0")
     listen, protocol = options.listen, not options.no_protocol_tools
     hosts = hosts_of(listen.host, listen.allowed)
     token = listen.token_or_new("Token (shown this once)")

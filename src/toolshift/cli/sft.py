@@ -40,7 +40,9 @@ class TrainOptions(RunOptions):
         show_mask: print a row with what is learned, and stop.
     """
 
-    show_mask: Annotated[bool, option(help="Print a row with what is learned, and stop.")] = False
+    show_mask: Annotated[
+        bool, option(help="Print a row with the learned text marked, and stop.")
+    ] = False
     epochs: Annotated[int | None, option(help=f"Passes over the rows. {PRESET}")] = None
     steps: Annotated[int | None, option(help=f"Optimizer steps, instead of --epochs. {PRESET}")] = (
         None
@@ -127,7 +129,7 @@ def _evaluation(
     except UsageError as fault:
         if wanted is not None:
             raise
-        warn(f"No evaluation on the way: {fault}")
+        warn(f"No evaluation during training: {fault}")
         return msgspec.structs.replace(settings, eval_every=0), None
 
 
@@ -145,8 +147,8 @@ def _masked(row: Mapping[str, Any], settings: Settings) -> str:
     example = encoder.encode(row)
     share = int((example.weights != 0).sum())
     return (
-        f"{batches.show_mask(example, base.tokenizer, marks)}\n"
-        f"{share} of {len(example.tokens)} tokens are learned; they stand between [[ and ]]."
+        f"{batches.show_mask(example, base.tokenizer, marks)}\n{share} of {len(example.tokens)} "
+        "tokens are learned; they are between [[ and ]]."
     )
 
 
@@ -172,7 +174,7 @@ def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
 @options_struct(SftOptions)
 @machine
 def sft(options: SftOptions) -> None:
-    """Fine-tune on what the assistant says in the rows of a file.
+    """Fine-tune on the assistant's messages in the rows of a file.
 
     \b
     toolshift train sft --data static.jsonl --out runs/static

@@ -45,7 +45,7 @@ MAX_ROWS = 60
 
 @click.group(cls=Group)
 def shift() -> None:
-    """Make a shift of a change that is coming; `toolshift show` shows what it changes."""
+    """Make a shift from a coming change of tools; `toolshift show` shows what it changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,23 +68,25 @@ class FromDiffOptions:
     mapping: Annotated[
         Path | None,
         option(
-            help="File of answers to what cannot be inferred; read where it exists, else written. "
-            "Default: beside --out, ending .mapping.toml."
+            help="File of answers to questions about the change; read if it exists, else written. "
+            "Default: next to --out, with the ending .mapping.toml."
         ),
     ] = None
     name: Annotated[str, option(help="Name of the shift (default: that of the file).")] = ""
-    yes: Annotated[bool, option(help="Take what is likely; what is open is not carried.")] = False
-    dry_run: Annotated[bool, option(help="Print what changes, and write nothing.")] = False
+    yes: Annotated[
+        bool, option(help="Accept likely matches; changes with open questions are not carried.")
+    ] = False
+    dry_run: Annotated[bool, option(help="Print the changes, and write nothing.")] = False
     as_json: AsJson = False
 
 
 @shift.command("from-diff")
 @options_struct(FromDiffOptions)
 def from_diff(options: FromDiffOptions) -> None:
-    """Make a shift of the difference between two versions of a tool list.
+    """Make a shift from the difference between two versions of a tool list.
 
-    OLD and NEW: a file (MCP tools, OpenAI tools or OpenAPI 3; JSON or YAML), a server that is
-    started (mcp:COMMAND), or the http address of one.
+    OLD and NEW: a file (MCP tools, OpenAI tools or OpenAPI 3; JSON or YAML), a server to start
+    (mcp:COMMAND), or the http address of a running server.
 
     \b
     toolshift shift from-diff tools-v1.json tools-v2.json --out monday.json
@@ -93,7 +95,7 @@ def from_diff(options: FromDiffOptions) -> None:
     """
     out = options.out
     if out.suffix != ".json":
-        raise UsageError(f"--out {out}: a shift is known by its ending .json")
+        raise UsageError(f"--out {out}: the file of a shift must end in .json")
     name = check_name(options.name or out.stem)
     answers_file = options.mapping or out.with_suffix(".mapping.toml")
     given = read_mapping(answers_file) if answers_file.exists() else Answers()
@@ -114,7 +116,7 @@ def from_diff(options: FromDiffOptions) -> None:
     if not options.dry_run:
         save(out, file.encode())
         if not options.as_json:
-            say(f"Written to {out}: give it as {shlex.join(['--shift', str(out)])}")
+            say(f"Written to {out}: use it with {shlex.join(['--shift', str(out)])}")
 
 
 def show_shift(name: str, as_json: bool) -> None:
@@ -194,14 +196,14 @@ _WHAT = {
     "renamed": "The tool {} is gone.",
     "params": "The parameter {}{} is gone.",
     "values": "The value {}{} is gone.",
-    "fields": "The result {}{} is gone, or stands elsewhere.",
+    "fields": "The result {}{} is gone, or has moved.",
     "result_values": "The value {} in results{} is gone.",
     "param_units": "The parameter {}{} seems to be in another unit or format.",
-    "units": "The result {}{} seems to come in another unit or format.",
-    "given": "The parameter {}{} is required now, and no task speaks of it.",
-    "returned": "The result {}{} is always there now, and nothing of today gives it.",
-    "pages": "A list comes in pages now{1}, and nothing says how many are on one.",
-    "defaults": "The parameter {}{} may be left out now, and the tool of today requires it.",
+    "units": "The result {}{} seems to be in another unit or format.",
+    "given": "The parameter {}{} is required now, and no task gives a value for it.",
+    "returned": "The result {}{} is always returned now, and no current tool returns it.",
+    "pages": "A list comes in pages now{1}, and the size of a page is not given.",
+    "defaults": "The parameter {}{} may be left out now, but the current tool requires it.",
 }
 
 
@@ -214,14 +216,17 @@ def _asked(question: Question) -> str:
 
 def _name_of(question: Question) -> str | None:
     """What something has become, as the user says; "" for nothing, None where it is left open."""
-    say(f"There is {', '.join(question.choices[:20])}.")
+    say(f"Candidates: {', '.join(question.choices[:20])}.")
     text = "(- for nothing, ? to leave it open)"
     given = question.guess if question.guess in question.choices else None
     if question.guess and given is None:
-        say(f"It may be one of several that are {question.guess} now: [merged] of the mapping.")
+        say(
+            f"It may be one of several that were merged into {question.guess}: see [merged] in "
+            "the mapping."
+        )
     answer = click.prompt(f"What has it become? {text}", default=given)
     while answer not in (*question.choices, "-", UNDECIDED):
-        answer = click.prompt(f"One of those {text}", default=given)
+        answer = click.prompt(f"Choose one of these {text}", default=given)
     return None if answer == UNDECIDED else "" if answer == "-" else str(answer)
 
 
@@ -243,7 +248,7 @@ def _open(readings: Sequence[Question], file: Path, implied: bool) -> str:
     return (
         f"{count} question{'s are' if count > 1 else ' is'} open, such as what became of "
         f'{first.path[-1]} ({first.note}). Fill in every "?" in {file} and run the command '
-        f"again{how}, or go on with --yes: tasks that need what is open are left out"
+        f"again{how}, or continue with --yes: then tasks that need an answer are left out"
     )
 
 

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 SILENT_END = (
     "code that is not ToolShift's has ended the program with os._exit(0), before anything was "
-    "decided. Finished episodes are kept: let it return, or run it in a process of its own "
-    "(--agent-timeout)"
+    "decided. Finished episodes are kept. The code must return instead; or run it in its own "
+    "process (--agent-timeout)"
 )
 _END = os._exit
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

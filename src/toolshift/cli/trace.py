@@ -80,7 +80,7 @@ def print_episode(folder: RunFolder, record: Record) -> None:
         say(visible("\n".join(transcript([step]))))
     say(f"= {verdict(record.grade)}")
     if scene is None:
-        say(visible(f"Neither the step at fault nor what was expected can be told: {why}"))
+        say(visible(f"The faulty step and the expected calls cannot be determined: {why}"))
     elif not scene.solvable:
         say(f"Expected: {right_refusal(scene.outcome)}")
     elif not record.grade.passed:
@@ -134,8 +134,8 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
     ]
     if not found:
         raise NotRead(
-            f"{folder.path}: no episode has been run, so there is none to show. The command that "
-            "made the folder resumes it",
+            f"{folder.path}: no episode has been run, so there is none to show. Start the "
+            "command that made the folder again to resume it",
             Intake(str(folder.path), "episode"),
         )
     found.sort(key=lambda row: places.index(str(row["outcome"])))
@@ -178,7 +178,7 @@ def find_episode(folder: RunFolder, name: str, listing: str = "") -> tuple[Recor
     if of_task and found is of_task:
         told = "; ".join(_named(folder, record) for record in of_task[:MAX_OFFERED])
         more = f"; and {len(of_task) - MAX_OFFERED} more" if len(of_task) > MAX_OFFERED else ""
-        why = f"task {name!r} in {folder.path} has {len(of_task)} episodes, so name one"
+        why = f"task {name!r} in {folder.path} has {len(of_task)} episodes: name one of them"
         raise UsageError(f"{why}: {told}{more}. `{listing}` lists them all.")
     why = f"{len(found)} episodes start so" if found else "there is none"
     ids = {folder.task_id(folder.cell(record)) for record in records} - {""}

@@ -27,8 +27,8 @@ class ModelOptions:
     preset: Annotated[
         str,
         option(
-            help="smoke: seconds, no evidence; small: SmolLM2-135M with LoRA on two cores; paper: "
-            "Qwen2.5-7B-Instruct in full on GPUs.",
+            help="smoke: takes seconds, only a test; small: SmolLM2-135M with LoRA on two cores; "
+            "paper: Qwen2.5-7B-Instruct, all weights, on GPUs.",
         ),
     ] = "small"
     out: Annotated[Path | None, option(help="Folder for the result.")] = None
@@ -45,7 +45,7 @@ class ModelOptions:
     full: Annotated[
         bool | None, option("--full/--lora", help="Train all weights, or a LoRA adapter.")
     ] = None
-    rank: Annotated[int | None, option(help=f"Rank of a new LoRA adapter. {PRESET}")] = None
+    rank: Annotated[int | None, option(help=f"Rank of the new LoRA adapter. {PRESET}")] = None
     lr: Annotated[float | None, option(help=f"Highest learning rate. {PRESET}")] = None
     steps: Annotated[int | None, option(help=f"Optimizer steps. {PRESET}")] = None
     batch: Annotated[int | None, option(help=f"Rows or episodes in one forward pass. {PRESET}")] = (
@@ -55,7 +55,7 @@ class ModelOptions:
         str | None,
         option(
             help="How tools are listed: description-first, name-first, json, spaced or "
-            "spaced-texts. Default: as --adapter was trained, or the preset's.",
+            "spaced-texts. Default: the layout of --adapter, or of the preset.",
         ),
     ] = None
     threads: Annotated[int | None, option(help=f"Torch's threads. {PRESET}")] = None
@@ -82,11 +82,11 @@ class RunOptions(ModelOptions):
         bool | None,
         option(
             "--checkpointing/--no-checkpointing",
-            help=f"Save memory by computing activations twice, which is slower. {PRESET}",
+            help=f"Save memory by recomputing activations, which is slower. {PRESET}",
         ),
     ] = None
     save_at: Annotated[
-        str | None, option(metavar="STEP,STEP", help="Checkpoints that are all kept.")
+        str | None, option(metavar="STEP,STEP", help="Steps whose checkpoints are all kept.")
     ] = None
     eval_every: Annotated[
         int | None, option(help=f"Steps between evaluations; 0 turns them off. {PRESET}")

@@ -57,8 +57,8 @@ from toolshift.shifts.release.inputs import Side, side_of
 
 MAX_ROWS = 60
 _NO_REQUESTS = (
-    "was made by an older version and does not hold how tools are requested (server, path, method, "
-    "login), so that is not compared: lock the tools again"
+    "was made by an older version and does not contain how tools are requested (server, path, "
+    "method, login), so this is not compared: lock the tools again"
 )
 FailOn = Literal["harmless", "maybe", "breaking", "calls"]
 
@@ -84,14 +84,16 @@ class VerifyOptions:
         option(
             metavar="TRACE",
             help="Calls that your agent made: a trace, conversations, spans (.jsonl), a run "
-            "folder, or a JSON list. A change is breaking for your agent where one of them breaks.",
+            "folder, or a JSON list. A change is breaking for your agent if one of them "
+            "breaks.",
         ),
     ] = ""
     fail_on: Annotated[
         FailOn,
         option(
-            help="What exit code 1 is for: any change, what may change or breaks calls, or only "
-            "recorded calls that break. New texts that may instruct the model always count."
+            help="When to end with exit code 1: at any change, at changes that may break calls, "
+            "at breaking changes, or only if recorded calls break. New texts that may "
+            "instruct the model always count."
         ),
     ] = "harmless"
     headers: Headers = ()
@@ -124,25 +126,25 @@ class Verdict(msgspec.Struct, frozen=True):
 )
 @options_struct(VerifyOptions)
 def verify(options: VerifyOptions) -> None:
-    """Compare tools with their lock: what moved, what it breaks and what it costs your agent.
+    """Compare tools with their lock: what changed, what it breaks and what it costs your agent.
 
-    LOCK may be of mcp-diff, mcpdrift, mcplock, mcp-tool-pin-check or mcp-warden too. SOURCE is what
-    `toolshift lock` takes. It may be left out where the lock is of an http address or of a file
-    beside it.
+    LOCK may also be a file of mcp-diff, mcpdrift, mcplock, mcp-tool-pin-check or mcp-warden. SOURCE
+    is a source of `toolshift lock`. It may be left out if the lock was made from an http address or
+    from a file next to it.
 
     \b
     toolshift verify toolshift.lock 'mcp:npx -y my-server@2' --calls trace.jsonl
     toolshift verify toolshift.lock tools.json --agent mymodule:my_agent --world tasks.yaml
 
-    Exit codes: 0 no drift, 1 drift, 2 could not check: also where no tool was read of LOCK or
-    SOURCE, or nothing of TRACE.
+    Exit codes: 0 no drift, 1 drift, 2 could not check, also if no tool was found in LOCK or SOURCE,
+    or no call in TRACE.
     """
     _check(options)
     known = read_any_lock(options.lock)
     check_holds_tools(known, options.lock)
     if isinstance(known, HashLock) and (options.calls or options.agents):
         raise UsageError(
-            f"{known.origin} holds only hashes: with --calls or --agent, make a lock with "
+            f"{known.origin} contains only hashes: for --calls or --agent, make a lock with "
             "`toolshift lock`"
         )
     sources = options.sources or [_origin(known, options.lock)]
@@ -194,8 +196,7 @@ def _check_agents(options: VerifyOptions) -> None:
     passed = [param for param in passed if context.get_parameter_source(param.name or "") == given]
     if passed and not options.agents:
         raise UsageError(
-            f"{passed[0].opts[0]} is for the run of --agent, and there is none: add --agent, or "
-            "leave it out"
+            f"{passed[0].opts[0]} works only with --agent: add --agent, or leave it out"
         )
 
 
@@ -217,8 +218,8 @@ def _elsewhere(report: DriftReport) -> str:
     """How many recorded calls say nothing, for the lock does not hold their tools."""
     if report.elsewhere == report.calls:
         return (
-            f"none of the {report.calls} recorded calls is of a locked tool, so none was checked; "
-            "names must be as the lock has them"
+            f"none of the {report.calls} recorded calls is of a locked tool, so none was "
+            "checked; calls must use the names in the lock"
         )
     return f"{report.elsewhere} of {report.calls} recorded calls are of no locked tool"
 
@@ -234,8 +235,8 @@ def _origin(lock: Lock | HashLock, path: Path) -> str:
     if beside.exists() and lock.origin:
         return str(beside)
     raise UsageError(
-        f"{path} was locked from {lock.origin or 'a list'}, which cannot be asked again from here: "
-        "name the SOURCE after the lock"
+        f"{path} was locked from {lock.origin or 'a list'}, which cannot be read again from "
+        "here: name the SOURCE after the lock"
     )
 
 
@@ -296,7 +297,7 @@ def _print(report: DriftReport) -> None:
     if report.elsewhere or report.calls == 0:
         say(f"Warning: {_elsewhere(report)}.", err=True)
     if not report.events:
-        say(f"No drift: {report.source} is as {report.lock or 'it'} was locked.")
+        say(f"No drift: {report.source} is the same as when {report.lock or 'it'} was locked.")
         return
     for warning in report.warnings:
         say(f"Warning: {warning}")
@@ -306,7 +307,7 @@ def _print(report: DriftReport) -> None:
         for event in report.events
         if event.severity == severity and event.kind != INSTRUCTIONS
     ]
-    title = f"{report.lock} has become {report.source}"
+    title = f"Changes from {report.lock} to {report.source}"
     print_table(
         title, ("severity", "dimension", "what", "calls that break"), rows[:MAX_ROWS], whole=2
     )
@@ -318,7 +319,8 @@ def _print(report: DriftReport) -> None:
 
 
 _SENDERS = (
-    "Where requests changed, the program that sends them must follow; an agent calls as before."
+    "If requests changed, the program that sends them must be changed; an agent calls the tools "
+    "as before."
 )
 
 
@@ -339,7 +341,7 @@ def _print_broken(report: DriftReport) -> None:
     for call in (*recorded, *([] if report.calls is not None else tried))[:MAX_ROWS]:
         say(visible(f"  {_call(call)}: {call.why}"))
     if report.calls is None and tried:
-        say("These calls were made from the old schemas; --calls TRACE looks at your agent's.")
+        say("These calls were made from the old schemas; --calls TRACE checks your agent's calls.")
 
 
 def _call(broken: BrokenCall) -> str:

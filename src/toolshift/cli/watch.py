@@ -59,44 +59,47 @@ class WatchOptions:
 
     stream: Annotated[str, argument(metavar="FILE|-")]
     lock: Annotated[
-        Path | None, option(help="The tools as they were (default: the stream's first list).")
+        Path | None, option(help="Lock of the known tools (default: the stream's first list).")
     ] = None
     baseline: Annotated[
-        Path | None, option(help="A stream from when all was well, to learn rates from.")
+        Path | None, option(help="A stream from a normal period, to learn rates from.")
     ] = None
     state: Annotated[
         Path | None,
-        option(help="Keep what was learned and told in this file, and go on with it."),
+        option(help="Store what was learned and reported in this file, and continue from it."),
     ] = None
     every: Annotated[
         int,
         option(
             type=click.IntRange(min=1),
-            help="At most one false alarm in so many events, on average.",
+            help="At most one false alarm in this number of events, on average.",
         ),
     ] = EVERY
     learn: Annotated[
         int,
         option(
             type=click.IntRange(min=20),
-            help="Calls of a tool, or endings, from which a rate is learned.",
+            help="Number of calls of a tool, or of endings, from which a rate is learned.",
         ),
     ] = LEARN
     webhook: Annotated[
         str,
         option(
-            metavar="URL", help="Post each alarm there as JSON; $VAR is read from the environment."
+            metavar="URL",
+            help="Post each alarm to this address as JSON; $VAR is read from the environment.",
         ),
     ] = ""
     headers: Annotated[
-        tuple[str, ...], option("--webhook-header", help="'Name: value' for it; $VAR is read.")
+        tuple[str, ...],
+        option("--webhook-header", help="'Name: value' for --webhook; $VAR is read."),
     ] = ()
     metrics_port: Annotated[
         int | None,
         option(
             type=click.IntRange(0, 65535),
             metavar="PORT",
-            help="Answer Prometheus on 127.0.0.1:PORT (0: a free port) while the watch runs.",
+            help="Serve Prometheus metrics on 127.0.0.1:PORT (0: a free port) while the watch "
+            "runs.",
         ),
     ] = None
     as_json: AsJson = False
@@ -105,22 +108,22 @@ class WatchOptions:
 @click.command()
 @options_struct(WatchOptions)
 def watch(options: WatchOptions) -> None:
-    """Follow a stream of calls and say what drifts: tools, errors, times, results, queries.
+    """Follow a stream of calls and report drift: tools, errors, times, results, queries.
 
     FILE is a trace of the proxy, conversations, or spans, as JSON lines, CSV or Parquet; - is
-    standard input, as JSON lines. One line is printed for each alarm, as JSON with --json. How much
-    could not be read is said at the end.
+    standard input, as JSON lines. One line is printed for each alarm, as JSON with --json. The end
+    of the output says how much could not be read.
 
     \b
     tail -f trace.jsonl | toolshift watch - --lock toolshift.lock
     toolshift watch spans.jsonl --every 10000 --metrics-port 9464 --webhook '$HOOK_URL'
 
-    Exit codes: 0 no drift, 1 drift, 2 could not watch: also where nothing was read of the stream.
+    Exit codes: 0 no drift, 1 drift, 2 could not watch, also if nothing could be read.
     SIGTERM and Ctrl-C end the watch like the end of the stream, with the same codes.
     """
     _check_stream(options.stream)
     if options.headers and not options.webhook:
-        raise UsageError("--webhook-header goes with --webhook")
+        raise UsageError("--webhook-header needs --webhook")
     lock = read_lock(options.lock) if options.lock else None
     if lock is not None and options.lock is not None:
         check_holds_tools(lock, options.lock)
@@ -230,8 +233,8 @@ class _Kept:
         """Checks that something was read, new lines where a file is gone on with."""
         if self.begun is not None and not reader.intake.total:
             raise NotRead(
-                f"{reader.intake.source}: nothing was read: nothing was added since "
-                f"{self._path} was kept",
+                f"{reader.intake.source}: nothing was read, because nothing was added since "
+                f"{self._path} was saved",
                 reader.intake,
             )
         reader.check()
@@ -358,22 +361,22 @@ def _say_end(watcher: Watcher, alarms: int, reader: Reader, as_json: bool) -> No
     say(text, err=True)
     learning = watcher.tools - watcher.watching
     if learning:
-        say(f"Of {learning} tools there were too few calls to learn from.", err=True)
+        say(f"{learning} tools had too few calls to learn from.", err=True)
     if watcher.unwatched:
-        say(f"{watcher.unwatched} calls of further tools were not watched.", err=True)
+        say(f"{watcher.unwatched} calls of other tools were not watched.", err=True)
     if watcher.out:
         say(
-            f"Every call fails now, at the end of what was read: {', '.join(watcher.out)}.",
+            f"At the end, every call of these tools fails: {', '.join(watcher.out)}.",
             err=True,
         )
     if watcher.never_worked:
         told = ", ".join(f"{name} ({count})" for name, count in watcher.never_worked.items())
-        say(f"Every call failed, of few calls: {told}.", err=True)
+        say(f"Every call of these tools failed, but there were only few: {told}.", err=True)
     if watcher.untold:
         some = f"{watcher.untold} of {watcher.calls} calls have no result"
-        which = "No call has its result" if watcher.untold == watcher.calls else some
-        unseen = "a failure that only a result tells of is not seen"
-        say(f"{which} in what was read: {unseen}.", err=True)
+        which = "No call has a result" if watcher.untold == watcher.calls else some
+        unseen = "failures that are visible only in results cannot be detected"
+        say(f"{which} in this input: {unseen}.", err=True)
     say_unread([intake])
     if not as_json:
         return

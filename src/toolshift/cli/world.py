@@ -80,13 +80,13 @@ class RecordOptions:
 @world.command("record")
 @options_struct(RecordOptions)
 def world_record(options: RecordOptions) -> None:
-    """Make the expected calls on the real tools, and keep the answers to replay them offline."""
+    """Make the expected calls on the real tools, and store the results to replay them offline."""
     path, out = options.file, options.out
     check_writable(out, "--out")
     with progress("episodes") as watch:
         world = load(path)
         if world.source is None:
-            raise UsageError(f"{path.name} replays a recording already: record from the real tools")
+            raise UsageError(f"{path.name} already replays a recording: record from the real tools")
         try:
             let_play(world, options.agents, options.model.given(), watch)
         finally:
@@ -110,7 +110,9 @@ class TracesOptions:
     """
 
     files: Annotated[tuple[Path, ...], argument(metavar="FILE...")]
-    out: Annotated[Path, option(help="The file of tasks to write; the recording goes beside it.")]
+    out: Annotated[
+        Path, option(help="The file of tasks to write; the recording is written next to it.")
+    ]
     tools: Annotated[
         tuple[str, ...],
         option(metavar="SOURCE", help="Definitions of the tools, as for lock; repeat."),
@@ -118,16 +120,16 @@ class TracesOptions:
     writes: Annotated[
         tuple[str, ...], option(metavar="TOOL", help="A tool that changes something; repeat.")
     ] = ()
-    most: Annotated[int, option(type=click.IntRange(min=1), help="Tasks of one kind, at most.")] = (
-        MOST_OF_A_KIND
-    )
+    most: Annotated[
+        int, option(type=click.IntRange(min=1), help="Maximum number of tasks of one kind.")
+    ] = MOST_OF_A_KIND
     as_json: AsJson = False
 
 
 @world.command("from-traces")
 @options_struct(TracesOptions)
 def world_from_traces(options: TracesOptions) -> None:
-    """Make a world out of traces: tasks, expected calls and a recording, masked.
+    """Make a world from traces: tasks, expected calls and a recording, with personal data masked.
 
     FILE: spans of OpenTelemetry, OpenInference or the AI SDK, an export of Langfuse, LangSmith,
     Phoenix or MLflow, or conversations. What cannot be checked is left out, counted by reason.
@@ -145,7 +147,9 @@ def world_from_traces(options: TracesOptions) -> None:
     with TemporaryDirectory() as folder:
         made = make_world(recorded, Path(folder), tools, options.writes or None, options.most)
     if not made.tasks:
-        why = f"none of {counted(len(recorded), 'conversation')} makes a task: {_reasons(made)}"
+        why = (
+            f"none of {counted(len(recorded), 'conversation')} can become a task: {_reasons(made)}"
+        )
         raise NotRead(why if recorded else "no conversation is recorded in these files", intakes[0])
     name = re.sub(r"[^A-Za-z0-9_]+", "_", options.out.stem).strip("_") or "traces"
     name = name if name[0].isalpha() else f"w_{name}"
@@ -173,7 +177,7 @@ def _say_made(options: TracesOptions, made: MadeWorld, count: int, recording: Pa
     )
     if made.masked:
         say(f"Masked: {', '.join(counted(n, what) for what, n in sorted(made.masked.items()))}.")
-    say("Names and addresses have no form and are not masked: look through both files.")
+    say("Names and addresses cannot be recognised and are not masked: check both files.")
     if made.left_out:
         say(f"Left out: {_reasons(made)}.")
 
@@ -188,7 +192,7 @@ def _check_paths(options: TracesOptions, recording: Path) -> None:
         raise UsageError("name at least one FILE of traces")
     for path in (options.out, recording):
         if path.exists():
-            raise UsageError(f"{path} is there already: name another file")
+            raise UsageError(f"{path} already exists: name another file")
         check_writable(path, "--out")
     for path in options.files:
         if not path.is_file():
@@ -211,13 +215,13 @@ class InitOptions:
             return dict(source)
         kind = next(iter(source))
         if "headers" not in SOURCES[kind]:
-            raise UsageError(f"--header goes with the address of a server, and not with {kind}")
+            raise UsageError(f"--header works only with the address of a server, not with {kind}")
         headers = dict(named_header(each, "--header") for each in self.headers)
         for name, value in headers.items():
             if not re.search(VARIABLE, value):
                 raise UsageError(
-                    f"--header {name}: its value would be written into {self.out}; put it into a "
-                    f"variable, as in '{name}: ${{TOKEN}}'"
+                    f"--header {name}: its value would be written into {self.out}; use a "
+                    f"variable instead, as in '{name}: ${{TOKEN}}'"
                 )
         # In the file a variable has braces.
         put = {name: re.sub(VARIABLE, _braced, value) for name, value in headers.items()}
@@ -226,7 +230,7 @@ class InitOptions:
     def source(self) -> dict[str, str]:
         """Where the tools come from, as the file of tasks has it."""
         if len(self.sources) != 1:
-            raise UsageError(f"name one SOURCE of tools, and not {len(self.sources)}")
+            raise UsageError(f"name one SOURCE of tools, not {len(self.sources)}")
         (source,) = self.sources
         if source.startswith(COMMAND):
             command_of(source)
@@ -250,7 +254,7 @@ def world_init(options: InitOptions) -> None:
     """
     tools, out = options.tools(), options.out
     if out.exists():
-        raise UsageError(f"{out} is there already: name another file")
+        raise UsageError(f"{out} already exists: name another file")
     if "openapi" in tools:
         tools = {**tools, "base_url": _address(out, tools)}
     file = WorldFile(
@@ -299,13 +303,13 @@ def _writes(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     writing = [name for name, effect in effects.items() if effect == "write"]
     unsaid = [name for name, effect in effects.items() if effect is None]
     if not writing:
-        return ["# writes: [...]  (the tools that change something; others are then taken to read)"]
+        return ["# writes: [...]  (the tools that change something; all others then only read)"]
     lines = [
-        f"writes: {json.dumps(writing)}  # guessed by names and hints: the tools that change "
-        "something; the others are taken to read"
+        f"writes: {json.dumps(writing)}  # guessed from names and hints: the tools that change "
+        "something; all others only read"
     ]
     if unsaid:
-        lines.append(f"# Add those of these that change something: {', '.join(unsaid)}")
+        lines.append(f"# Add the tools from this list that change something: {', '.join(unsaid)}")
     return lines
 
 
@@ -318,10 +322,10 @@ def _skeleton(source: Mapping[str, Any], listed: list[dict[str, Any]]) -> str:
         "tasks:",
         "  - id: first",
         "    ask: What should the agent do?",
-        "    calls: []  # the good path: [{name: ..., arguments: {...}}]",
+        "    calls: []  # the expected calls: [{name: ..., arguments: {...}}]",
         "    check:",
-        '      answer: "4"  # what a right answer states: a value, or a list of them',
-        '      example: "There are 4."  # a right answer; needed where no result has it',
+        '      answer: "4"  # what a right answer must state: a value, or a list of values',
+        '      example: "There are 4."  # a right answer; needed if no result contains it',
         "",
         "# The tools, with their arguments (* must be given):",
     ]

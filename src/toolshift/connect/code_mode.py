@@ -252,8 +252,8 @@ class _CodeKind(AgentKind):
         inner = make_agent(spec.removeprefix("code:"), **options)
         if isinstance(inner, ScriptedAgent | OutsideAgent) or not isinstance(inner, Agent):
             raise UsageError(
-                f"agent {spec}: code mode is for agents that answer turns, such as chat:MODEL or "
-                "module:function"
+                f"agent {spec}: code mode works only with agents that answer turns, such as "
+                "chat:MODEL or module:function"
             )
         return CodeAgent(inner)
 

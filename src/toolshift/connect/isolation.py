@@ -42,6 +42,6 @@ def check_isolation() -> None:
             why = " ".join(tried.stderr.split()) or f"unshare ended with {tried.returncode}"
     if why:
         raise UsageError(
-            f"--isolate needs namespaces of Linux, which this system does not give ({why}): run "
+            f"--isolate needs Linux namespaces, which this system does not allow ({why}): run "
             "the agent in a container or as another user, or leave --isolate out"
         )

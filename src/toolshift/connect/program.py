@@ -147,8 +147,8 @@ class UrlAgent:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise UsageError(
-                f"{url!r} is no address of an agent: write http://host:port/path, without a user "
-                "or password"
+                f"{url!r} is not the address of an agent: write http://host:port/path, without a "
+                "user or password"
             )
         _check_timeout(timeout)
         self._url, self.timeout, self.concurrency = url, timeout, concurrency

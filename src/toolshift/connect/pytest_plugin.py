@@ -147,7 +147,7 @@ def _asked(node: Any) -> Asked:
     for marker in reversed(list(node.iter_markers(MARKER))):
         if len(marker.args) > 1:
             raise UsageError(
-                "the marker toolshift takes the agent alone without a name: name "
+                "in the marker toolshift only the agent may be given without a name: name "
                 f"{marker.args[1]!r}, as in suite='standard'"
             )
         words |= dict(zip(("agent",), marker.args, strict=False)) | dict(marker.kwargs)

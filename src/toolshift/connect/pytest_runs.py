@@ -233,8 +233,8 @@ def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
     """Reads the arguments of the markers, and what the command line and the ini file add."""
     if "agent" not in words:
         raise UsageError(
-            'mark the test with @pytest.mark.toolshift(agent="module:function"), or the agent '
-            "itself"
+            'mark the test with @pytest.mark.toolshift(agent="module:function"), or give the '
+            "agent itself"
         )
     selected = {name: words[name] for name in SELECTION if name in words}
     own = {name: value for name, value in words.items() if name not in selected}
@@ -307,8 +307,9 @@ def _selection(asked: Asked) -> ResolvedSelection:
         ]
         if other:
             raise UsageError(
-                f"the baseline {asked.baseline} is of another selection ({', '.join(other)}): its "
-                "scenes are run, so leave these arguments out, or make a baseline with them"
+                f"the baseline {asked.baseline} is of another selection ({', '.join(other)}): "
+                "the scenes of the baseline are run, so leave these arguments out, or make a "
+                "baseline with them"
             )
     return theirs
 

@@ -100,7 +100,7 @@ def check_sandbox() -> None:
     if told.error or told.text.strip() != str(errno.ENETUNREACH):
         why = told.error.strip().splitlines()[-1:] or ["the process did not start"]
         raise UsageError(
-            f"code mode needs namespaces of Linux, which this system does not give ({why[0]}): run "
+            f"code mode needs Linux namespaces, which this system does not allow ({why[0]}): run "
             "ToolShift in a container that allows them (--security-opt seccomp=unconfined)"
         )
 

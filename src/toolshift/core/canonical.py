@@ -26,10 +26,10 @@ def canonical(value: Any) -> bytes:
         return _written(value).encode()
     except UnicodeEncodeError:
         raise UsageError(
-            "the JSON holds half of a character, which has no canonical form"
+            "the JSON contains half of a character (a lone surrogate), which has no canonical form"
         ) from None
     except RecursionError:
-        raise UsageError("the JSON is nested too deep for a canonical form") from None
+        raise UsageError("the JSON is nested too deeply for a canonical form") from None
 
 
 def canonical_hash(value: Any) -> str:
@@ -61,7 +61,7 @@ def _written(value: Any) -> str:
         return str(value)
     if isinstance(value, int | float):
         return _number(value)
-    raise UsageError(f"{type(value).__name__} is no JSON, so it has no canonical form")
+    raise UsageError(f"{type(value).__name__} is not JSON, so it has no canonical form")
 
 
 def _ordered(value: Mapping[Any, Any]) -> list[Any]:
@@ -70,7 +70,7 @@ def _ordered(value: Mapping[Any, Any]) -> list[Any]:
             return sorted(value)
         return sorted(value, key=lambda key: key.encode("utf-16-be"))
     except TypeError:
-        raise UsageError("a key of the JSON is no text, so it has no canonical form") from None
+        raise UsageError("a key of the JSON is not a text, so it has no canonical form") from None
 
 
 def _key(key: str) -> str:
@@ -84,7 +84,7 @@ def _number(value: float) -> str:
     except OverflowError:
         value = float("inf")
     if not isfinite(value):
-        raise UsageError("the JSON holds a number that is too large, NaN or infinite")
+        raise UsageError("the JSON contains a number that is too large, NaN or infinite")
     if value == 0:
         return "0"
     sign, several, exponent = Decimal(repr(value)).normalize().as_tuple()

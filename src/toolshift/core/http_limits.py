@@ -87,7 +87,7 @@ def limit(name: str) -> float:
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise UsageError(f"{name} is {given!r}: write a number above 0")
+        raise UsageError(f"{name} is {given!r}: it must be a number above 0")
     return value
 
 

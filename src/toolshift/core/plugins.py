@@ -114,7 +114,7 @@ def _brings(module: ModuleType) -> bool:
 
 def _from_name(plugin: str) -> ModuleType:
     if Path(plugin).suffix or os.sep in plugin:
-        raise UsageError(f"plugin {plugin}: it is a file that ends in .py, or the name of a module")
+        raise UsageError(f"plugin {plugin}: name a file that ends in .py, or a module")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -134,14 +134,16 @@ def _from_name(plugin: str) -> ModuleType:
 
 def _from_file(plugin: str, file: Path) -> ModuleType:
     if file.is_dir():
-        raise UsageError(f"plugin {plugin}: it is a folder, and a plugin is a file or a module")
+        raise UsageError(
+            f"plugin {plugin}: this is a folder, but a plugin must be a file or a module"
+        )
     if not file.is_file():
         near = get_close_matches(file.name, [path.name for path in file.parent.glob("*.py")])
         offer = f": did you mean {near[0]}?" if near else ""
         raise UsageError(f"plugin {plugin}: there is no such file{offer}")
     if file.stem in sys.stdlib_module_names:
         raise UsageError(
-            f"plugin {plugin}: Python has a module of its own named {file.stem}; rename the file"
+            f"plugin {plugin}: Python already has a module named {file.stem}; rename the file"
         )
     known = sys.modules.get(file.stem)
     if known is not None and str(getattr(known, "__file__", "")) == str(file):

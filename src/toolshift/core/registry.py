@@ -109,8 +109,8 @@ class Registry(Generic[T]):
         owners += [f"{_package(entry)} ({entry.value})" for entry in others]
         if len(owners) > 1:
             raise UsageError(
-                f"{self.what} {name!r} is there twice, of {' and of '.join(owners)}: "
-                f"rename or uninstall {'the latter' if name in self.ours else 'one of the two'}"
+                f"{self.what} {name!r} is registered twice, by {' and of '.join(owners)}: rename "
+                f"or uninstall {'the latter' if name in self.ours else 'one of the two'}"
             )
 
     @cached_property
@@ -166,7 +166,7 @@ class Registry(Generic[T]):
         except (Exception, SystemExit) as fault:  # an exit would end this program, unsaid
             package = self.package(name)
             what = self.title(name) if package else f"{self.what} {value}"
-            advice = f": mend it, or uninstall {package.partition(' ')[0]}" if package else ""
+            advice = f": fix it, or uninstall {package.partition(' ')[0]}" if package else ""
             raise UsageError(f"{what} cannot be imported: {ended(fault)}{advice}") from fault
 
 

@@ -181,7 +181,7 @@ def shift(
     def register(rule: Rule) -> Rule:
         if not callable(rule) or isinstance(rule, type):
             raise UsageError(
-                f"@shift(...) stands before a function of (scene, rng, severity), not {rule!r:.80}"
+                f"@shift(...) must decorate a function of (scene, rng, severity), not {rule!r:.80}"
             )
         name = own or rule.__name__
         wrong = next(_wrong_values(tier, dimension, preserves, level, order, version), "")

@@ -183,6 +183,7 @@ def _as_call(record: Mapping[str, Any], place: int) -> RecordedCall:
             arguments = None
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise UsageError(
-            f'call {place} of the list is none: a call is {{"tool": NAME, "arguments": {{...}}}}'
+            f'item {place} of the list is not a call: a call is {{"tool": NAME, "arguments": '
+            "{...}}"
         )
     return RecordedCall(name, arguments)

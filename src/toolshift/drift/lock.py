@@ -242,8 +242,8 @@ def read_lock(path: Path) -> Lock:
     lock = read_any_lock(path)
     if isinstance(lock, HashLock):
         raise UsageError(
-            f"{lock.origin} holds only hashes, which `toolshift verify` alone can compare. Make a "
-            "lock with `toolshift lock`"
+            f"{lock.origin} contains only hashes, which only `toolshift verify` can compare. "
+            "Make a lock with `toolshift lock`"
         )
     return lock
 
@@ -279,7 +279,7 @@ def check_holds_tools(lock: Lock | HashLock, path: Path) -> None:
     """Checks that there is something to compare with."""
     if not (lock.hashes if isinstance(lock, HashLock) else lock.tools):
         raise NotRead(
-            f"{path} holds no tool, so there is nothing to compare with: lock the tools again",
+            f"{path} contains no tool, so there is nothing to compare with: lock the tools again",
             Intake(str(path), "tool"),
         )
 
@@ -289,11 +289,11 @@ def _checked(path: Path, raw: bytes) -> Lock:
     try:
         lock = msgspec.json.decode(raw, type=Lock)
     except (ValueError, RecursionError) as fault:
-        raise UsageError(f"{path} is no lock ({fault})") from None
+        raise UsageError(f"{path} is not a lock ({fault})") from None
     if lock.format not in (FORMAT, WITH_REQUESTS):
         raise UsageError(
-            f"{path} is a lock of format {lock.format}, and this version reads formats {FORMAT} "
-            f"and {WITH_REQUESTS}: lock the tools again"
+            f"{path} is a lock of format {lock.format}, but this version reads only formats "
+            f"{FORMAT} and {WITH_REQUESTS}: lock the tools again"
         )
     try:
         sources = from_mcp(lock.documents).sources
@@ -302,13 +302,13 @@ def _checked(path: Path, raw: bytes) -> Lock:
     for name, tool in zip(sources, lock.tools, strict=True):
         if LockedTool.of(tool.document, tool.request).hash != tool.hash:
             raise UsageError(
-                f"{path}: {name} has another hash than it was locked with, so the file was changed "
-                "by hand. Restore it, or lock the tools again"
+                f"{path}: {name} does not match its hash, so the file was changed by hand. "
+                "Restore it, or lock the tools again"
             )
     if _whole(lock.tools) != lock.hash:
         raise UsageError(
-            f"{path}: tools were added to the file or taken from it by hand. Restore it, or lock "
-            "the tools again"
+            f"{path}: tools were added to the file or removed from it by hand. Restore it, or "
+            "lock the tools again"
         )
     return lock
 

@@ -93,7 +93,7 @@ def read_foreign(document: Any, name: str) -> ForeignLock | HashLock | None:
                 return read(document, name)
             except (KeyError, TypeError, AttributeError, ValueError) as fault:
                 raise UsageError(
-                    f"{name}: looks like a lock of another tool, and cannot be read ({fault!r})"
+                    f"{name}: looks like another program's lock, but cannot be read ({fault!r})"
                 ) from None
     return None
 
@@ -151,8 +151,8 @@ def _warden(document: Mapping[str, Any], name: str) -> HashLock:
 def _contract(document: Mapping[str, Any], name: str) -> None:
     if any("arguments" in one for one in document["tools"]):
         raise UsageError(
-            f"{name} is of mcp-contract, which keeps a summary of each tool and not its schema: "
-            "lock the tools with `toolshift lock`"
+            f"{name} was made by mcp-contract, which stores a summary of each tool but no "
+            "schema: lock the tools with `toolshift lock`"
         )
 
 

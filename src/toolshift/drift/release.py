@@ -787,5 +787,5 @@ def check_agents(agents: Sequence[str], worlds: Sequence[str]) -> None:
     if agents and not worlds:
         raise UsageError(
             "--agent needs tasks: add --world tasks.yaml (`toolshift world init` writes one), or "
-            "leave --agent out to read the change alone"
+            "leave --agent out to read only the change"
         )

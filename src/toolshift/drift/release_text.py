@@ -18,9 +18,9 @@ from toolshift.report.junit import legal, suite_xml
 K = TypeVar("K")
 MAX_NAMED = 6
 VERDICTS = {
-    0: "all that could be tested holds",
-    1: "something that passed fails",
-    3: "something breaking is untested",
+    0: "everything that could be tested still works",
+    1: "a task that passed now fails",
+    3: "a breaking change is untested",
     4: "nothing was measured",
 }
 """What each exit code says."""
@@ -132,11 +132,11 @@ def agent_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
     parts = []
     if tested:
         kept = tested - lost - refused
-        parts.append(f"{kept} of {tested} tasks that it passes today hold")
+        parts.append(f"{kept} of {tested} tasks that it passes today still pass")
         if lost:
             parts.append(f"{lost} fail{'s' * (lost == 1)}")
         if refused:
-            parts.append(f"{refused} cannot be done any more, and it refused, rightly")
+            parts.append(f"{refused} can no longer be done, and it rightly refused")
     before = sum(one.clean.startswith("failed") for one in ends)
     if before:
         parts.append(f"{before} fail{'s' * (before == 1)} today")
@@ -151,10 +151,10 @@ def unmeasured_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
     fails = sum(one.clean.startswith("failed") for one in ends)
     if fails and not any(one.clean == "passed" for one in ends):
         why = f"it passes none of {len(ends)} tasks today, so none could fail"
-        return f"{agent}: {why}. Take an agent that passes them, or tasks that it passes"
+        return f"{agent}: {why}. Use an agent that passes them, or tasks that it passes"
     if any(one.clean == "passed" and not one.shifted for one in ends):
         return f"{agent}: no task that it passes today was run with the change"
-    return f"{agent}: no episode with the change has a verdict. Mend what failed and run it again"
+    return f"{agent}: no episode with the change has a verdict. Fix what failed and run it again"
 
 
 def untested_in_words(reading: Reading) -> Iterator[str]:
@@ -183,8 +183,9 @@ def said_in_words(reading: Reading) -> Iterator[str]:
         change = row.change
         if change is not None and change.kind == "tool_removed" and row.tasks:
             yield (
-                f"{change.old} is gone, so a refusal of {_some(row.tasks)} is taken to be right, "
-                "by the expected calls alone. Where another tool does the same, look at the trace."
+                f"{change.old} is gone, so a refusal of {_some(row.tasks)} counts as right, "
+                "judged only by the expected calls. If another tool does the same, look at the "
+                "trace."
             )
         if row.carriage == "carried" and row.note not in ("", AS_BEFORE):
             yield f"{row.sentence.partition(':')[0]}: {row.note}."

@@ -69,7 +69,7 @@ def read_sources(texts: Iterable[str], headers: Mapping[str, str] = {}) -> Side:
             if known != tool or (sent and requests.setdefault(tool["name"], sent) != sent):
                 raise UsageError(
                     f"{where} and {side.origin} have different tools named {tool['name']}: lock "
-                    "each source in a file of its own"
+                    "each source in its own file"
                 )
     kinds = {side.kind for side in sides}
     kind = kinds.pop() if len(kinds) == 1 else "mcp"
@@ -135,8 +135,8 @@ def _of_stream(path: Path) -> Side:
         )
     if twice:
         raise UsageError(
-            f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
-            "of them a call was made of. Record each server in its own trace"
+            f"{path}: a list in it has different tools named {min(twice)}, so it is not known "
+            "which of them was called. Record each server in its own trace"
         )
     return checked(side_of(kind, path.name, list(tools.values()), [reader.intake]))
 
@@ -152,7 +152,7 @@ def _of_run(path: Path) -> Side:
         if not cell.shifts:
             clean.setdefault(cell.world, cell)
     if not clean:
-        raise UsageError(f"{path} has no clean scene, so it does not show the tools as they were")
+        raise UsageError(f"{path} has no clean scene, so it does not show the unchanged tools")
     tools: dict[str, dict[str, Any]] = {}
     for cell in clean.values():
         for tool in folder.own.shown(cell).tools:
@@ -204,7 +204,9 @@ def _calls_of_stream(path: Path) -> Calls:
         if event.arguments is None:
             intake = intake.missed(f"a call of {event.tool}", "its arguments are not recorded")
     if not called:
-        raise NotRead(f"{path}: it holds no call of a tool, so none can be checked", reader.intake)
+        raise NotRead(
+            f"{path}: it contains no call of a tool, so nothing can be checked", reader.intake
+        )
     check_read(intake, "a call with its arguments", understood())
     return Calls(made, tuple(some_unread([reader.intake, intake])))
 

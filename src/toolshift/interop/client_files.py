@@ -171,7 +171,7 @@ def _find(path: Path, name: str) -> Server:
     found = _servers(document, path)
     if found is None or not found[0]:
         raise UsageError(
-            f"{path}: no MCP server is in it; its servers stand under mcpServers, servers (VS "
+            f"{path}: it contains no MCP server; servers must be under mcpServers, servers (VS "
             "Code), mcp (opencode) or [mcp_servers.NAME] (Codex)"
         )
     servers, client = found
@@ -185,7 +185,7 @@ def _find(path: Path, name: str) -> Server:
         raise UsageError(f"{path}: {unknown('server', name, servers)}")
     entry = servers[name]
     if not isinstance(entry, Mapping):
-        raise UsageError(f"{path}#{name}: it is no table with a command or a url")
+        raise UsageError(f"{path}#{name}: it is not a table with a command or a url")
     return _Entry(entry, client, path, name, document).server()
 
 
@@ -212,7 +212,7 @@ class _Entry:
                 else "it has both a command and a url"
             )
         if url and not url.startswith(ADDRESS):
-            raise self.wrong(f"its url begins with http:// or https://: {address_name(url)!r}")
+            raise self.wrong(f"its url must begin with http:// or https://: {address_name(url)!r}")
         kind = str(self.entry.get("type") or self.entry.get("transport") or "")
         self._say_unread()
         return Server(
@@ -247,25 +247,25 @@ class _Entry:
         words = given if isinstance(given, list) else [given]
         words = [*words, *self._list("args")]
         if not words or not all(isinstance(word, str) for word in words) or not words[0]:
-            raise self.wrong("its command and args are texts")
+            raise self.wrong("its command and args must be texts")
         return tuple(self.value(word) for word in words)
 
     def _list(self, key: str) -> list[Any]:
         found = self.entry.get(key, [])
         if not isinstance(found, list):
-            raise self.wrong(f"{key} is a list of texts")
+            raise self.wrong(f"{key} must be a list of texts")
         return found
 
     def _text(self, key: str) -> str:
         found = self.entry.get(key, "")
         if not isinstance(found, str):
-            raise self.wrong(f"{key} is a text")
+            raise self.wrong(f"{key} must be a text")
         return self.value(found)
 
     def _table(self, key: str) -> dict[str, str]:
         found = self.entry.get(key) or {}
         if not isinstance(found, Mapping):
-            raise self.wrong(f"{key} is a table of names and texts")
+            raise self.wrong(f"{key} must be a table of names and texts")
         # VS Code takes numbers, and null for a variable that is left out.
         return {str(k): self.value(_as_text(v)) for k, v in found.items() if v is not None}
 
@@ -354,7 +354,7 @@ class _Entry:
                 if isinstance(one.get("default"), str):
                     return str(one["default"])
                 what = str(one.get("description") or name)
-                raise self.wrong(f"set {variable} to what VS Code would ask for ({what})")
+                raise self.wrong(f"set {variable} to the value that VS Code would ask for ({what})")
         raise self.wrong(f"${{input:{name}}} is not among the inputs of the file")
 
     def _file(self, name: str) -> str:
@@ -394,7 +394,7 @@ def _assigned(lines: list[str], path: Path) -> Iterator[tuple[str, str]]:
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            raise UsageError(f"{path}, line {number}: a line is NAME=value")
+            raise UsageError(f"{path}, line {number}: a line must have the form NAME=value")
         value = value.strip()
         quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
         yield name.strip(), value[1:-1] if quoted else value

@@ -69,7 +69,7 @@ def read_login(url: str) -> Login | None:
         return msgspec.json.decode(raw, type=Login)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise UsageError(
-            f"the login kept for {address_name(url)} is damaged: log in again with "
+            f"the login stored for {address_name(url)} is damaged: log in again with "
             f"`{command('login', address_name(url))}`"
         ) from None
 
@@ -92,7 +92,7 @@ def keep_login(login: Login) -> str:
             file.write(raw)
         new.replace(path)
     except OSError as fault:
-        raise UsageError(f"{path}: the login cannot be kept there ({fault.strerror})") from None
+        raise UsageError(f"{path}: the login cannot be stored there ({fault.strerror})") from None
     return f"{path} (mode 600)"
 
 

@@ -255,7 +255,7 @@ def secret_of(login: Login) -> str:
     if login.secret_in not in os.environ:
         raise UsageError(
             f"the login at {address_name(login.url)} needs the secret of its client: the "
-            f"environment has no {login.secret_in}"
+            f"environment variable {login.secret_in} is not set"
         )
     return os.environ[login.secret_in]
 
@@ -317,7 +317,7 @@ def log_in(
     parts = urlsplit(server.url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise UsageError(
-            f"{address_name(server.url)}: tokens are sent over https only, or on this machine"
+            f"{address_name(server.url)}: tokens are sent only over https, or on this machine"
         )
     with Redirect(port) as redirect:
         client: dict[str, Any] = {}

@@ -375,8 +375,8 @@ def _listing_limit(name: str, waits: bool = False) -> Iterator[None]:
         yield
     if scope.cancelled_caught:
         raise UsageError(
-            f"{name} did not list its tools within {seconds:g} seconds. See whether it starts and "
-            f"answers by itself; where it is only slow, set {LIST_SECONDS} to more seconds"
+            f"{name} did not list its tools within {seconds:g} seconds. Check that it starts and "
+            f"answers; if it is only slow, set {LIST_SECONDS} to more seconds"
         )
 
 

@@ -63,10 +63,12 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
         _check_parameters(document["paths"])
         document = as_openapi_3(document)
     if not str(document.get("openapi", "")).startswith("3."):
-        raise UsageError("it is no OpenAPI document: `openapi` is not 3.x, nor `swagger` 2.0")
+        raise UsageError(
+            "this is not an OpenAPI document: neither `openapi` is 3.x nor `swagger` 2.0"
+        )
     whole = with_files(document, path)
     if not isinstance(whole["paths"], Mapping):
-        raise UsageError("it is no OpenAPI 3 document: its `paths` lead to no object")
+        raise UsageError("this is not an OpenAPI 3 document: its `paths` do not lead to an object")
     _check_parameters(whole["paths"])
     if str(document["openapi"]).startswith("3.0"):
         try:
@@ -83,8 +85,8 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
         name, place = each.shown["name"], f"{each.method.upper()} {each.path}"
         if known.setdefault(name, place) != place:
             raise UsageError(
-                f"{known[name]} and {place} would both be a tool named {name}: give each an "
-                "`operationId` of its own"
+                f"{known[name]} and {place} would both be a tool named {name}: give each its own "
+                "`operationId`"
             )
     return found
 
@@ -95,7 +97,9 @@ def _check_parameters(paths: Mapping[str, Any]) -> None:
         for name, held in _with_parameters(item):
             if not isinstance(held.get("parameters") or [], list):
                 place = f"{name.upper()} {path}".strip()
-                raise UsageError(f"{place}: its `parameters` are no list: write one item for each")
+                raise UsageError(
+                    f"{place}: its `parameters` are not a list: write one item for each"
+                )
 
 
 def _with_parameters(item: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -182,7 +186,7 @@ def _resolved(node: Any, document: Any) -> Mapping[str, Any]:
     while isinstance(node, Mapping) and isinstance(node.get("$ref"), str):
         reference = node["$ref"]
         if reference in seen:
-            raise UsageError(f"the reference {reference!r} leads back to itself, and to nothing")
+            raise UsageError(f"the reference {reference!r} leads only back to itself")
         seen.add(reference)
         node = look_up(document, reference)
     return as_mapping(node)

@@ -57,11 +57,11 @@ class Redirect:
             heard = self._heard.get(timeout=PATIENCE)
         except Empty:
             raise UsageError(
-                f"nobody logged in within {PATIENCE:g} seconds: nothing was kept"
+                f"nobody logged in within {PATIENCE:g} seconds: nothing was stored"
             ) from None
         if "error" in heard:
             more = f" ({heard['error_description']})" if heard.get("error_description") else ""
-            raise UsageError(f"the login was refused: {heard['error']}{more}. Nothing was kept")
+            raise UsageError(f"the login was refused: {heard['error']}{more}. Nothing was stored")
         return heard
 
 

@@ -174,7 +174,7 @@ class _Files:
         if not path.is_file():
             raise UsageError(f"there is no file {self._said(path)}")
         if len(self._read) >= MAX_FILES:
-            raise UsageError(f"the document leads to more than {MAX_FILES} files")
+            raise UsageError(f"the document refers to more than {MAX_FILES} files")
         try:
             self._bytes += path.stat().st_size
             if self._bytes > MAX_BYTES:
@@ -185,7 +185,7 @@ class _Files:
         read = read_json if path.suffix == ".json" else read_yaml
         content = read(raw, self._said(path))
         if not isinstance(content, Mapping | list):
-            raise UsageError(f"{self._said(path)} holds no object of JSON or YAML")
+            raise UsageError(f"{self._said(path)} contains no JSON or YAML object")
         found = self._read[path] = _File(content, path)
         return found
 
@@ -193,23 +193,23 @@ class _Files:
         url = urlsplit(part)
         if url.scheme in ("http", "https"):
             raise UsageError(
-                "nothing is fetched over the network: save it beside the document and refer to "
+                "nothing is fetched over the network: save it next to the document and refer to "
                 f"that file, {_BUNDLE}"
             )
         if url.scheme and url.scheme != "file" and len(url.scheme) > 1:
-            raise UsageError(f"{url.scheme}: is no address of a file: name a file, {_BUNDLE}")
+            raise UsageError(f"{url.scheme}: is not the address of a file: name a file, {_BUNDLE}")
         if above.path is None:
             raise UsageError(
-                "what has it was not read from a file, so there is no folder to look in: save it "
-                f"as a file beside what it refers to, {_BUNDLE}"
+                "its document was not read from a file, so there is no folder to look in: save "
+                f"the document as a file next to the file that it refers to, {_BUNDLE}"
             )
         named = url2pathname(url.path) if url.scheme == "file" else unquote(part)
         if "\0" in named:
-            raise UsageError("that is no name of a file")
+            raise UsageError("this is not the name of a file")
         path = (above.path.absolute().parent / named).resolve()
         if not path.is_relative_to(self.root) or _is_hidden(path, self.root, self.folder):
             raise UsageError(
-                f"only files below {self.root} are read, and none that are hidden: copy it beside "
+                f"only files below {self.root} are read, and no hidden files: copy it next to "
                 f"the document, {_BUNDLE}"
             )
         return path

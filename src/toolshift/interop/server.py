@@ -48,8 +48,8 @@ class Server:
             return self
         if not self.url:
             raise UsageError(
-                f"--header goes with the http address of a server; {self.origin} is a command, "
-                "which takes what it needs from its environment"
+                f"--header works only with the http address of a server; {self.origin} is a "
+                "command, which reads its settings from its environment"
             )
         ours = {name.lower() for name in headers}
         kept = {name: text for name, text in self.headers.items() if name.lower() not in ours}
@@ -60,7 +60,7 @@ def only_address(servers: Iterable[Server | None]) -> None:
     """Checks that headers have one server to go to: what is secret for one is not for another."""
     found = [server for server in servers if server is not None and server.url]
     if not found:
-        raise UsageError("--header goes with the http address of a server, and there is none")
+        raise UsageError("--header works only with the http address of a server, and there is none")
     if len({server.url for server in found}) > 1:
         origins = " and ".join(server.origin for server in found)
         raise UsageError(f"--header: it would be sent to {origins}; name one address only")

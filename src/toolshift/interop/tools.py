@@ -151,7 +151,9 @@ class Toolbox:
         for source in sources:
             name = source.tool.name
             if name in self.sources:
-                raise UsageError(f"two tools are named {name!r}: a tool list has each name once")
+                raise UsageError(
+                    f"two tools are named {name!r}: each name may occur only once in a tool list"
+                )
             self.sources[name] = source
         self.tools: tuple[Tool, ...] = tuple(source.tool for source in self.sources.values())
 

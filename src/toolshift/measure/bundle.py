@@ -84,7 +84,7 @@ def check_bundle_name(path: Path) -> None:
     """Checks the name of an archive before anything is run."""
     if path.suffix != ".zip":
         raise UsageError(
-            f"--bundle {path}: it is an archive, so name it {path.stem or 'failed'}.zip"
+            f"--bundle {path}: this is an archive, so name it {path.stem or 'failed'}.zip"
         )
 
 
@@ -167,8 +167,8 @@ def _world_files(run: RunFolder, worlds: set[str]) -> dict[str, bytes]:
         file = file_of(kept.called, kept.file) if kept else None
         if kept is None or file is None:
             raise UsageError(
-                f"--bundle: the file of world {name} is neither known nor in this folder, and a "
-                f"replay needs it: go where it is, or say which, as in {OWN}=my_tasks.yaml "
+                f"--bundle: the file of world {name} is not known and not in this folder, but a "
+                f"replay needs it: change to its folder, or name it, as in {OWN}=my_tasks.yaml "
                 "toolshift gate ..."
             )
         folder = f"{FILES}{kept.called}/"
@@ -222,14 +222,14 @@ def _page(index: Index, name: str, agent: str) -> str:
     lines = [
         f"# {len(index.failures)} failures of {one_line(agent)}",
         "",
-        f"Made by ToolShift {index.toolshift}. Each command makes the scene again, makes the",
-        "recorded calls in it, and says whether the failure is the same; no model is asked.",
-        "With `--agent` your agent meets the scene instead.",
+        f"Made by ToolShift {index.toolshift}. Each command creates the scene again, repeats the",
+        "recorded calls in it, and shows whether the failure is the same; no model is called.",
+        "With `--agent` your agent runs in the scene instead.",
         "",
         f"    {command('replay', name)}",
     ]
     if index.worlds or index.plugins:
-        lines.append("\nIt holds code: read `files/`, then add `--trust`.")
+        lines.append("\nIt contains code: read `files/`, then add `--trust`.")
     if index.modules:
         lines.append(f"\nIt needs these modules installed: {', '.join(index.modules)}.")
     lines += [
@@ -271,8 +271,8 @@ def _read(folder: Path, trust: bool) -> RunFolder:
     foreign = sorted({cell.world for cell in run.plan.cells if _is_code(cell.world)})
     if foreign and not trust:
         raise UsageError(
-            f"this bundle is of worlds that are code ({', '.join(foreign)}), which replaying it "
-            "runs: read it, then add --trust"
+            f"this bundle has worlds that are code ({', '.join(foreign)}), and a replay runs "
+            "this code: read it, then add --trust"
         )
     _check_whole(run, index)
     return run
@@ -308,27 +308,28 @@ def _unpack(path: Path, folder: Path) -> None:
                 raise UsageError(f"{path} would unpack to more than {MAX_BYTES:,} bytes")
             if packed := [name for name in archive.namelist() if name.endswith(PACKED)]:
                 raise UsageError(
-                    f"{path} holds {packed[0]}: a bundle packs nothing twice, for that hides a size"
+                    f"{path} contains {packed[0]}: a bundle must not contain packed files, which "
+                    "can hide their size"
                 )
             archive.extractall(folder)  # takes no absolute path and no "..": it removes them
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such bundle") from None
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError) as fault:
-        raise UsageError(f"{path} is no replay bundle, or is damaged ({fault})") from None
+        raise UsageError(f"{path} is not a replay bundle, or it is damaged ({fault})") from None
     if not (folder / INDEX).is_file():
-        raise UsageError(f"{path} is no replay bundle: there is no {INDEX} in it")
+        raise UsageError(f"{path} is not a replay bundle: there is no {INDEX} in it")
 
 
 def _known(folder: Path, trust: bool) -> Index:
     """Registers the worlds and plugins of a bundle; returns its index."""
     index = decode((folder / INDEX).read_bytes(), Index, INDEX)
     if index.format != FORMAT:
-        raise UsageError(f"the bundle is of format {index.format}, and this one reads {FORMAT}")
+        raise UsageError(f"the bundle has format {index.format}, and this ToolShift reads {FORMAT}")
     code = [*index.worlds, *index.plugins]
     if code and not trust:
         raise UsageError(
-            f"this bundle holds code of its maker ({', '.join(code)}), which replaying it runs: "
-            "read it, then add --trust"
+            f"this bundle contains code of its author ({', '.join(code)}), and a replay runs "
+            "this code: read it, then add --trust"
         )
     for name in index.plugins:
         plugins.name(str(_inside(folder, name)))

@@ -208,11 +208,12 @@ def in_words(claims: Sequence[Claim]) -> list[str]:
 
 
 _ENDS: dict[Ended, str] = {
-    "out of reach": "for the tasks that are left would hardly decide",
-    "asked": "and no task is left that could decide",
-    "stopped": "for the budget is spent or the run was stopped",
-    "void": "for every episode under it is void, so it was not measured",
-    "nothing to lose": "for it passes too few of these tasks clean to lose more than the margin",
+    "out of reach": "because the remaining tasks can hardly decide it",
+    "asked": "and no remaining task can decide it",
+    "stopped": "because the budget is spent or the run was stopped",
+    "void": "because every episode under it is void, so it was not measured",
+    "nothing to lose": "because it passes too few of these tasks clean to lose more than the "
+    "margin",
 }
 
 

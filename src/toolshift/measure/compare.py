@@ -171,8 +171,8 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
 def _sequential_notes(*runs: RunFolder) -> list[str]:
     """Which runs left out episodes by what came of others: their scenes are a selection."""
     return [
-        f"{run.path} stopped where it had decided: which scenes it has depends on what came of "
-        "them. --design fixed plays what is left."
+        f"{run.path} stopped when it had decided: its scenes depend on their results. --design "
+        "fixed runs the remaining scenes."
         for run in runs
         if run.manifest.sequential
     ]
@@ -184,9 +184,9 @@ def shifts_as_they_were(folder: RunFolder) -> None:
         now = find_shift(name).version
         if now != version:
             raise UsageError(
-                f"{folder.path} was run with version {version} of {name}, which is version {now} "
-                "now: its traces belong to other scenes. Start a new run, or use the "
-                f"ToolShift that made them ({folder.manifest.toolshift})."
+                f"{folder.path} was run with version {version} of {name}, and the current "
+                f"version is {now}: its traces belong to other scenes. Start a new run, or use "
+                f"the ToolShift that made them ({folder.manifest.toolshift})."
             )
 
 

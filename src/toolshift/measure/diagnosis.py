@@ -81,7 +81,7 @@ def diagnose(
     sentences = [_clean(clean), *([broken] if broken else [])]
     if placebo is not None and placebo.significant:
         sentences.append(
-            f"Even the placebo arm moves it by {drop_of(placebo)}: it is sensitive to order "
+            f"Even the placebo arm changes it by {drop_of(placebo)}: it is sensitive to order "
             "and phrasing."
         )
     if clean.clean_defined:
@@ -205,7 +205,7 @@ def smallest_loss(tiers: Sequence[Measures]) -> str:
     terms = f"(power {POWER:.0%}, level {ALPHA:.0%}{family})"
     largest = inf if any(map(isnan, limits)) else max(limits)
     if largest > 1:
-        return f"none: not even a total loss would show {terms}"
+        return f"none: not even a total loss would be significant {terms}"
     return f"{100 * largest:.0f} points {terms}"
 
 
@@ -266,7 +266,7 @@ def _clean(clean: Measures) -> str:
     beside = f" ({bounds_of(clean)})" if clean.void_matters else ""
     solves = f"Solves {percent(clean.stated)} of the clean tasks{beside}"
     if rate <= FLOOR:
-        return f"{solves}: at floor, where a shift has nothing to take away."
+        return f"{solves}: at floor, so a shift cannot lower it."
     if not clean.clean_defined:
         return f"{solves}: under half, so drops are not defined; read retention instead."
     return f"{solves}."
@@ -277,7 +277,7 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
     rest = [row.label for row in tiers if not row.significant and not row.unmeasured]
     if not apart:
         if tiers and at_ceiling(tiers, shifts):
-            return ["At ceiling in every tier: these shifts do not reach its limits."]
+            return ["At ceiling in every tier: these shifts are too easy to find its limits."]
         if loss := untold(tiers, shifts):
             return [untold_loss(loss, _main_cause(loss))]
         if any(map(is_loss, shifts)):
@@ -307,7 +307,7 @@ def _worst_shift(shifts: Sequence[Measures]) -> list[str]:
     if not apart:
         return []
     worst = max(apart, key=lambda row: row.drop.estimate)
-    sentence = f"What hurts most: {words(worst.label)}, {drop_of(worst)}"
+    sentence = f"Largest loss: {words(worst.label)}, {drop_of(worst)}"
     if worst.causes:
         cause, count = next(iter(worst.causes.items()))
         failed = sum(worst.causes.values())
@@ -337,7 +337,7 @@ def _refusals(tiers: Sequence[Measures]) -> list[str]:
         if not isnan(row.right_reason):
             text += f" ({row.right_reason:.0%} of these for the right reason)"
         if row.wrong_refusal.n:
-            text += f", and {percent(row.wrong_refusal)} of the solvable ones beside them"
+            text += f", and {percent(row.wrong_refusal)} of the similar solvable ones"
         sentences.append(text + ".")
     return sentences
 
@@ -349,7 +349,7 @@ def _cause(weak: Sequence[Weakness], void: int) -> list[str]:
         return ["No failure in any arm."]
     first = weak[0]
     sentence = (
-        f"Commonest cause of failure: {words(first.cause)}, {first.failures} "
+        f"Most frequent cause of failure: {words(first.cause)}, {first.failures} "
         f"({first.share:.0%} of all failures), mostly in {first.tier}"
     )
     return [f"{sentence}: {opened(first.example)}" if first.example else f"{sentence}."]

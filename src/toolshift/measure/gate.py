@@ -227,7 +227,7 @@ def unfit_baseline(
         confidence=CONFIDENCE,
         families=families,
         shifts=[],
-        notes=["The baseline alone decides this: no scene was asked."],
+        notes=["The baseline alone decides this: no scene was run."],
     )
 
 
@@ -245,14 +245,14 @@ def _unfit_in_words(label: str, scenes: list[PairedScene], why: Unfit, rules: Ru
     if why == "unknown":
         return (
             f"error: {len(scenes) - known} of {len(scenes)} scenes are void or missing in the "
-            f"baseline, more than {rules.max_void:g}%: mend what failed and run the baseline again"
+            f"baseline, more than {rules.max_void:g}%: fix what failed and run the baseline again"
         )
     passed = sum(round(_passed(scene.before)) for scene in scenes if scene.known)
     verdict = "error" if _counts(label, why) else "not measured"
     return (
-        f"{verdict}: the baseline passes {passed} of {known} scenes, so not even an agent that "
-        f"fails all of them would lose more than {rules.margin:g} points. A gate can only lose "
-        "what passes: make a baseline of an agent that works"
+        f"{verdict}: the baseline passes {passed} of {known} scenes, so even an agent that fails "
+        f"all of them cannot lose more than {rules.margin:g} points. Make a baseline with an "
+        "agent that works"
     )
 
 
@@ -288,13 +288,13 @@ def _claimed(
     claims = {label: _claim(label, rows, rules, listed) for label, rows in groups.items()}
     failed = next((label for label, claim in claims.items() if claim.verdict == "breaks"), "")
     unfinished = False
-    stopped = f"no more was asked, since {failed} has failed, which decides the gate"
+    stopped = f"no more scenes were run, because {failed} has failed, which decides the gate"
     if not failed and any(claim.ended == "stopped" for claim in claims.values()):
         spent = _is_spent(candidate, agent, scenes, rules)
         unfinished = spent is False
         stopped = f"the budget of {design.budget} is spent"
         stopped += "" if spent else ", or the run was stopped before"
-        stopped += "; the same command with a larger budget goes on"
+        stopped += "; the same command with a larger budget continues"
 
     def family(claim: Claim, rows: list[PairedScene], gated: bool) -> Family:
         ended = stopped if claim.ended == "stopped" else _ENDED[claim.ended]
@@ -353,11 +353,11 @@ def _of_claim(
     margin = f"{rules.margin:g}"
     verdict: Verdict = _CLAIMED[claim.verdict]
     seen = f"{in_points(claim.change)} points after {claim.tasks} of {claim.planned} tasks"
-    seen = seen if claim.tasks else f"none of {claim.planned} tasks was read"
+    seen = seen if claim.tasks else f"none of {claim.planned} tasks was run"
     sentence = {
-        "pass": f"pass: {seen}, so {margin} less can be ruled out",
+        "pass": f"pass: {seen}, so a loss of {margin} can be ruled out",
         "fail": f"fail: {seen}, so it is worse by more than {margin}",
-    }.get(verdict, f"inconclusive: {seen}, and {margin} less is possible: {ended}")
+    }.get(verdict, f"inconclusive: {seen}, and a loss of {margin} is possible: {ended}")
     unfit = _unfit(scenes, rules)
     if verdict == "fail":
         unfit = ""
@@ -365,12 +365,12 @@ def _of_claim(
         verdict, sentence = "error", _unfit_in_words(claim.label, scenes, unfit, rules)
     elif unfinished and claim.ended == "stopped":
         verdict = "error"
-        sentence = f"error: {seen}, and the run is unfinished: go on with it"
+        sentence = f"error: {seen}, and the run is unfinished: resume it"
     elif 100 * void > rules.max_void * asked:
         verdict = "error"
         sentence = (
-            f"error: {void} of the {asked} scenes that were asked are void, more than "
-            f"{rules.max_void:g}%: mend what failed and run it again"
+            f"error: {void} of the {asked} scenes that were run are void, more than "
+            f"{rules.max_void:g}%: fix what failed and run it again"
         )
     return Family(
         label=claim.label,
@@ -403,11 +403,11 @@ def _counts(label: str, why: Why) -> bool:
 _CLAIMED: dict[str, Verdict] = {"breaks": "fail", "holds": "pass", "open": "inconclusive"}
 _ENDED: dict[Ended, str] = {
     "decided": "",
-    "out of reach": "the tasks that are left would hardly decide; take a larger baseline",
-    "asked": "no task is left that could decide; take a larger baseline",
-    "void": "every episode that was asked is void",
-    "nothing to lose": "the baseline passes too few of the tasks that were read; --design fixed "
-    "reads all",
+    "out of reach": "the remaining tasks can hardly decide it; use a larger baseline",
+    "asked": "no remaining task can decide it; use a larger baseline",
+    "void": "every episode that was run is void",
+    "nothing to lose": "the baseline passes too few of the tasks that were run; --design fixed "
+    "runs all",
 }
 
 
@@ -438,7 +438,9 @@ def check_rules(rules: Rules) -> None:
     """Checks the rules of a gate."""
     margin, by, max_void = rules.margin, rules.by, rules.max_void
     if not 0 < margin < 100:
-        raise UsageError(f"the margin is in points of accuracy, above 0 and under 100: {margin:g}")
+        raise UsageError(
+            f"the margin must be in points of accuracy, above 0 and under 100: {margin:g}"
+        )
     if margin < MIN_MARGIN:
         raise UsageError(
             f"the margin is in points of accuracy, not a share: {margin:g} is one task in "
@@ -599,7 +601,7 @@ def _say(family: Family, why: Why, rules: Rules) -> str:
     if why == "void":
         return (
             f"error: {unscored} of {family.scenes} scenes are void or missing, more than "
-            f"{rules.max_void:g}%: mend what failed and run it again"
+            f"{rules.max_void:g}%: fix what failed and run it again"
         )
     if why == "best":
         return (
@@ -613,16 +615,16 @@ def _say(family: Family, why: Why, rules: Rules) -> str:
             f"missing scenes as failures ({in_points(family.worst)}): run it again"
         )
     if why == "spread":
-        return f"inconclusive: {change} points, and {margin} less is possible: {_more(family)}"
+        return f"inconclusive: {change} points, and a loss of {margin} is possible: {_more(family)}"
     if family.verdict == "pass":
-        return f"pass: {change} points, so {margin} less can be ruled out"
+        return f"pass: {change} points, so a loss of {margin} can be ruled out"
     return f"fail: {change} points, so it is worse by more than {margin}"
 
 
 def _more(family: Family) -> str:
     if family.more_tasks is None:
         return (
-            "the change is so near the margin that no number of tasks in reach would decide; "
+            "the change is so near the margin that no reasonable number of tasks would decide; "
             "choose another margin"
         )
     return f"about {family.more_tasks:,} more tasks would decide (an estimate)"
@@ -669,14 +671,14 @@ def _notes(
     if candidate.manifest.sequential:
         asked = sum(1 for _ in candidate.records())
         notes.append(
-            f"Sequential design: {asked} of {len(candidate.plan.cells)} scenes were asked. The "
-            "limits hold whenever it stopped; what the baseline failed was not asked unless it "
-            "mattered, and counts as failed again in what stands after."
+            f"Sequential design: {asked} of {len(candidate.plan.cells)} scenes were run. The "
+            "limits hold whenever it stopped. Scenes that the baseline failed were run only if "
+            "they mattered; the others count as failed again."
         )
     low = [family.label for family in families if family.gated and family.baseline < LOW]
     if low:
         notes.append(
-            f"The baseline passes less than {LOW:.0%} of {', '.join(low)}: where little is "
-            "passed, little can be lost."
+            f"The baseline passes less than {LOW:.0%} of {', '.join(low)}: if few scenes pass, "
+            "few can be lost."
         )
     return notes

@@ -179,7 +179,7 @@ def nothing_to_lose(
     if not (why := _of_baseline(groups, max_void)):
         return None
     always = _changed(baseline, groups, set()).always
-    notes = ["The baseline alone decides this: no scene was asked."]
+    notes = ["The baseline alone decides this: no scene was run."]
     return NothingLost("error", why, name, candidate, always, always, [], notes)
 
 
@@ -199,12 +199,12 @@ def _of_baseline(groups: Sequence[Sequence[PairedScene]], max_void: float) -> st
     if 100 * void > max_void * len(every):
         return (
             f"error: {void} of {len(every)} episodes are void or missing in the baseline, more "
-            f"than {max_void:g}%: mend what failed and run the baseline again"
+            f"than {max_void:g}%: fix what failed and run the baseline again"
         )
     if not any(table[0] and not table[1] for table in map(_table, groups)):
         return (
-            "error: no scene passed in the baseline, so nothing can be lost: make a baseline of an "
-            "agent that works"
+            "error: no scene passed in the baseline, so nothing can be lost: make a baseline "
+            "with an agent that works"
         )
     return ""
 
@@ -220,7 +220,7 @@ def _left_out(groups: Sequence[Sequence[PairedScene]], found: _Found) -> list[st
         )
     if found.missing and not found.unscored:
         notes.append(
-            f"{found.missing} of {found.trials} episodes of what passed have no verdict now."
+            f"{found.missing} of {found.trials} episodes of scenes that passed have no verdict now."
         )
     return notes
 
@@ -330,12 +330,12 @@ def _verdict(found: _Found, of_baseline: str, max_void: float) -> tuple[Verdict,
     if 100 * unscored > max_void * always:
         return "error", (
             f"error: {unscored} of {always} scenes that passed have no verdict now, more than "
-            f"{max_void:g}%: mend what failed and run it again"
+            f"{max_void:g}%: fix what failed and run it again"
         )
     if 100 * found.missing > max_void * found.trials:
         return "error", (
-            f"error: {found.missing} of {found.trials} episodes of what passed have no verdict "
-            f"now, more than {max_void:g}%: mend what failed and run it again"
+            f"error: {found.missing} of {found.trials} episodes of scenes that passed have no "
+            f"verdict now, more than {max_void:g}%: fix what failed and run it again"
         )
     if unscored:
         return "inconclusive", (
@@ -345,13 +345,13 @@ def _verdict(found: _Found, of_baseline: str, max_void: float) -> tuple[Verdict,
     never = [scene for scene in changed if scene.failed == scene.after]
     if never:
         return "inconclusive", (
-            f"inconclusive: {len(never)} of {always} scenes that always passed never pass now, and "
-            "so few trials cannot show that it is not chance: take --trials 5 for the baseline"
+            f"inconclusive: {len(never)} of {always} scenes that always passed never pass now, "
+            "but with so few trials this may be chance: use --trials 5 for the baseline"
         )
     if changed:
         return "pass", (
-            f"pass: {len(changed)} of {always} scenes that always passed fail at times now, which "
-            "chance explains"
+            f"pass: {len(changed)} of {always} scenes that always passed sometimes fail now, "
+            "which chance can explain"
         )
     return "pass", f"pass: all {always} scenes that passed still pass"
 

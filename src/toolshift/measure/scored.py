@@ -281,7 +281,7 @@ class Episodes:
             self._blocks.append(np.array(self._new, ROW))
         except OverflowError:
             raise UsageError(
-                f"among the episodes from {self._new[0][-4]} to {self._new[-1][-4]} one counts "
-                "more than can be counted (2^31 calls, 2^63 tokens): restore the file"
+                f"among the episodes from {self._new[0][-4]} to {self._new[-1][-4]} one has a "
+                "count that is too large (2^31 calls, 2^63 tokens): restore the file"
             ) from None
         self._new = []

@@ -76,8 +76,8 @@ def seal(
     there, planned = len(by_cell(baseline, name)), len(baseline.plan.cells)
     if there < planned:
         raise UsageError(
-            f"{baseline.path} is not finished: {there} of {planned} episodes of {name} are there. "
-            "Go on with it first"
+            f"{baseline.path} is not finished: {there} of {planned} episodes of {name} are "
+            "there. Resume it first"
         )
     plan = SealedPlan(
         format=FORMAT,
@@ -116,8 +116,8 @@ def read_plan(path: Path) -> SealedPlan:
         plan = decode(read_bytes(path), SealedPlan, str(path))
     except UsageError:
         raise UsageError(
-            f"{path} is no sealed plan of this version, or damaged: restore it, or seal a new plan "
-            "before the next run"
+            f"{path} is not a sealed plan of this version, or it is damaged: restore it, or seal "
+            "a new plan before the next run"
         ) from None
     if plan.format != FORMAT:
         raise UsageError(
@@ -125,7 +125,7 @@ def read_plan(path: Path) -> SealedPlan:
         )
     if plan.digest != plan.hash:
         raise UsageError(
-            f"{path}: the seal is broken, for something in it was changed after it was sealed. "
+            f"{path}: the seal is broken, because the file was changed after it was sealed. "
             "Restore it, or seal a new plan before the next run"
         )
     return plan
@@ -156,7 +156,7 @@ def candidate_breaches(plan: SealedPlan, agent: dict[str, Any], version: str) ->
         key for key in {*plan.candidate, *agent} if plan.candidate.get(key) != agent.get(key)
     )
     if changed:
-        breaches.append(f"the agent is not as it was sealed: {', '.join(changed)} changed")
+        breaches.append(f"the agent is not the sealed one: {', '.join(changed)} changed")
     if version != plan.toolshift:
         breaches.append(
             f"the plan was sealed for ToolShift {plan.toolshift}, and this is {version}"

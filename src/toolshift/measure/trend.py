@@ -81,8 +81,8 @@ def read_days(folder: Path) -> list[tuple[str, Arm, RunFolder]]:
     days = [(day, arm, RunFolder.read(folder / day / arm)) for day, arm in _arms_in(folder)]
     if not days:
         raise UsageError(
-            f"{folder} has no run: a day's runs stand in DAY/anchor and DAY/fresh, such as "
-            f"{folder / '2026-01-31' / ANCHOR}"
+            f"{folder} has no run: the runs of a day must be in DAY/anchor and DAY/fresh, such "
+            f"as {folder / '2026-01-31' / ANCHOR}"
         )
     return days
 
@@ -178,7 +178,7 @@ def _note(before: RunFolder | None, now: RunFolder) -> str:
     if before is None:
         return ""
     if before.manifest.plan_hash != now.manifest.plan_hash:
-        return "other anchors than before, so the comparison begins anew"
+        return "other anchors than before, so the comparison starts again"
     if before.manifest.toolshift != now.manifest.toolshift:
         return f"run with ToolShift {now.manifest.toolshift}"
     return ""
@@ -206,7 +206,8 @@ def sentence_of(trend: Trend, agent: str) -> str:
     if not anchors:
         return f"{agent}: there are no anchors, so days cannot be compared."
     void = "".join(
-        f" All {point.void} episodes of {point.day} were void: see why, and run that day again."
+        f" All {point.void} episodes of {point.day} were void: find the cause, and run that day "
+        "again."
         for point in anchors[-1:]
         if not point.episodes
     )

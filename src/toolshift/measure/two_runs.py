@@ -78,9 +78,9 @@ def check_whole(baseline: RunFolder, every: Iterable[PairedScene]) -> None:
     """Checks that a baseline is no selection of scenes that its own results have made."""
     if baseline.manifest.sequential and any(scene.before is None for scene in every):
         raise UsageError(
-            f"{baseline.path} stopped when it had decided, so it is no baseline: which scenes it "
-            "has depends on what came of them. Run its command again with --design fixed and "
-            "--out, which plays what is left"
+            f"{baseline.path} stopped when it had decided, so it cannot be a baseline: its "
+            "scenes depend on their results. Run its command again with --design fixed and "
+            "--out, which runs the remaining scenes"
         )
 
 
@@ -89,8 +89,8 @@ def itself_notes(runs: PairedRuns, baseline: RunFolder, candidate: RunFolder) ->
     if runs.before != runs.after or baseline.path.resolve() != candidate.path.resolve():
         return []
     return [
-        f"{candidate.path} is compared with itself, so nothing can be lost: is --baseline the run "
-        "of what is in use?"
+        f"{candidate.path} is compared with itself, so nothing can be lost: is --baseline the "
+        "run of the current release?"
     ]
 
 
@@ -124,8 +124,8 @@ def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
         notes.append(f"Endings in prose were read differently: {readings}.")
     if moved:
         notes.append(
-            f"{', '.join(sorted(moved))}: the runs have other versions of it, which are not "
-            "compared. --suite NAME@VERSION runs an earlier one again."
+            f"{', '.join(sorted(moved))}: the runs have different versions of it, which are not "
+            "compared. --suite NAME@VERSION runs an earlier version again."
         )
     return notes
 

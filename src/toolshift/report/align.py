@@ -201,7 +201,12 @@ def _judged(
     for row in _nearest_pairs(rows, place):
         if _part_of(act, mine[row[gap]], other[row[1 - gap]]):
             where = "shifted" if j is None else "clean"
-            return Pair(i, j, True, f"Part of what the call beside it does in the {where} episode.")
+            return Pair(
+                i,
+                j,
+                True,
+                f"Does a part of what the neighbouring call does in the {where} episode.",
+            )
     if j is None:
         return Pair(i, j, False, "The shifted episode does not do this.")
     return Pair(i, j, False, _extra(act))

@@ -82,13 +82,13 @@ def _changes(scene: Scene, call: Step) -> Iterator[str]:
         met += _of_tool(before, after, call)
         further += _beside_the_call(before, after, call)
     elif before is not None and call.error == "unknown_tool":
-        met.append(f"{before.name} is not on offer")
+        met.append(f"{before.name} is not available")
     elif before is not None:
-        met.append(f"{call.name} came for {before.name}")
+        met.append(f"{call.name} replaced {before.name}")
     if call.provoked:
         met.append(f"{call.name} fails ({call.error})")
     elif call.ok and call.touched:
-        met.append(f"the result of {call.name} comes back otherwise")
+        met.append(f"the result of {call.name} has another form")
     yield from met or further
 
 
@@ -127,9 +127,9 @@ def _beside_the_call(before: Tool, after: Tool, call: Step) -> Iterator[str]:
             yield from _of_parameter(then, param, after.name)
     for then, param in pairs:
         if _is_met(then, param, call) and _told(then) != _told(param):
-            yield f"{param.name} of {after.name} is described otherwise"
+            yield f"{param.name} of {after.name} has another description"
     if before.description != after.description:
-        yield f"{after.name} is described otherwise"
+        yield f"{after.name} has another description"
 
 
 def _paired(before: Tool, after: Tool, call: Step) -> list[tuple[Param | None, Param]]:

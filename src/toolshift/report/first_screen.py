@@ -1,5 +1,5 @@
 """What a reader sees first, in the same order everywhere: a sentence for each agent, the tasks by
-changes, the first thing to mend, how sure it is, and what to do next.
+changes, the first problem to fix, how sure it is, and what to do next.
 
 For a small suite everything here is a fact of its tasks. Estimates are for suites of many tasks.
 """
@@ -41,7 +41,7 @@ PERCENT_FROM = 60
 LETTERS = "ABCDE"
 OTHER = "X"
 INDENT = "  "
-AS_IT_IS = "as it is"
+AS_IT_IS = "unchanged"
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,9 @@ def sentence(agent: AgentReport, name: str = "") -> str:
     scored = [spot for spot in clean if spot.scored]
     if not scored:
         return story.headline(agent, name)
-    are = "it is" if len(clean) == 1 else "they are"
-    text = f"{who} {grid.solved} of {_tasks(len(clean))} as {are}"
+    text = f"{who} {grid.solved} of {_tasks(len(clean), 'unchanged')}"
     at_times = sum(spot.state == "varies" for spot in scored)
-    beside = [f"{at_times} more at times"] * bool(at_times)
+    beside = [f"{at_times} more only sometimes"] * bool(at_times)
     void, waiting = (sum(s.state == state for s in clean) for state in ("void", "not_run"))
     beside += [f"{void} without a verdict"] * bool(void)
     beside += [f"{waiting} not run yet"] * bool(waiting)
@@ -89,7 +88,7 @@ def headline(agents: Sequence[AgentReport]) -> str:
         beside = ", as far as it was measured" if dead else ""
         return f"None of {len(agents)} agents loses a task when something changes{beside}"
     fail = "fails" if breaks == 1 else "fail"
-    return f"{breaks} of {len(agents)} agents {fail} tasks that they solve as they are".replace(
+    return f"{breaks} of {len(agents)} agents {fail} tasks that they solve unchanged".replace(
         "fails tasks that they solve", "fails tasks that it solves"
     )
 
@@ -99,10 +98,10 @@ def _under_change(grid: Grid) -> str:
     dead = [row for row in grid.changes if _is_dead(row)]
     if not grid.scored:
         if not dead:
-            return ". No change has been tried."
+            return ". No change was tried."
         return ". Not measured under any change: no episode with one has a verdict."
     if not grid.solved:
-        return ", so there is nothing that a change could take away."
+        return ", so no change can lower this."
     text = _lost(grid)
     if dead:
         names = ", ".join(words(row.label) for row in dead)
@@ -135,8 +134,8 @@ def _lost(grid: Grid) -> str:
     return f"; {which} when something changes: {often}{cause}."
 
 
-def _tasks(number: int) -> str:
-    return f"{number} task{'s' * (number != 1)}"
+def _tasks(number: int, which: str = "") -> str:
+    return f"{number} {which}{' ' * bool(which)}task{'s' * (number != 1)}"
 
 
 def first_to_mend(agents: Iterable[AgentReport]) -> Mend | None:
@@ -163,10 +162,10 @@ def how_sure(report: Report, agents: Sequence[AgentReport]) -> list[str]:
     if small:
         these = "this" if report.tasks == 1 else "these"
         often = f", {report.trials} times each" if report.trials > 1 else ", once each"
-        again = "" if report.trials > 1 else " Whether it would be so again: --trials 5."
+        again = "" if report.trials > 1 else " To see if this repeats: --trials 5."
         lines = [
             f"this is what happened in {these} {_tasks(report.tasks)}{often}.{again} To compare "
-            f"agents in percent, take {PERCENT_FROM} tasks or more."
+            f"agents in percent, use {PERCENT_FROM} tasks or more."
         ]
         for agent in agents:
             for void in agent.grid.voids if agent.grid else ():
@@ -182,9 +181,9 @@ def how_sure(report: Report, agents: Sequence[AgentReport]) -> list[str]:
             who = f"{agent.name}: " if len(agents) > 1 else ""
             parts = []
             if smallest := smallest_loss(agent.tiers):
-                parts.append(f"the smallest loss that each tier would show is {smallest}")
+                parts.append(f"the smallest detectable loss of a tier is {smallest}")
             if agent.placebo is not None and agent.placebo.defined:
-                parts.append(f"the placebo moves it by {drop_of(agent.placebo)}")
+                parts.append(f"the placebo changes it by {drop_of(agent.placebo)}")
             if agent.everything.void:
                 low, high = agent.everything.bounds
                 parts.append(
@@ -238,7 +237,7 @@ def spot_in_words(spot: Spot) -> str:
 def marks_in_words(grids: Sequence[Grid], labels: Sequence[str], short: bool = False) -> list[str]:
     """What the marks other than letters mean; those alone that are there."""
     states = {spot.state for grid in grids for one in labels for spot in _row(grid, one).spots}
-    said = ["small letter: at times" if short else "2/5: passes 2 of 5 (trials, strengths)"]
+    said = ["small letter: sometimes" if short else "2/5: passes 2 of 5 (trials, severities)"]
     said = said if "varies" in states else []
     said += [". passes"] if short else []
     said += ["- does not apply"] * ("not_applicable" in states)
@@ -303,7 +302,7 @@ def _what_to_do(
     place = "RUN" if run is None else run
     if mend := first_to_mend(agents):
         who = f"{mend.agent}: " if len(agents) > 1 else ""
-        lines += _wrapped(f"First to mend: {who}{mend.todo or mend.what}.", width, INDENT)
+        lines += _wrapped(f"Fix first: {who}{mend.todo or mend.what}.", width, INDENT)
         if mend.episode:
             lines.append(Text(INDENT + command("trace", place, mend.episode)))
     if sure := " ".join(how_sure(report, agents)):
@@ -495,7 +494,7 @@ class _Picture:
             lines.append(Text(f"{letter}  fails: {text}"))
         said = marks_in_words(self.grids, self.labels, short=not columns)
         if counts:
-            said = ["tasks that pass always, of those that have a verdict"]
+            said = ["tasks that always pass, of those that have a verdict"]
         lines += _wrapped("; ".join(said), self.width, "") if said else []
         if self.numbered:
             lines += _listed(
@@ -532,7 +531,7 @@ def _styled(cells: str) -> Text:
 def _tier_lines(agents: Sequence[AgentReport], width: int) -> list[Text]:
     """Many tasks: accuracy clean and in each tier, named by what it asks of an agent."""
     tiers = [tier for tier in (*TIERS, "composed") if any(row_of(a.tiers, tier) for a in agents)]
-    labels = {CLEAN: "as the tasks are"} | {
+    labels = {CLEAN: "unchanged tasks"} | {
         tier: f"{story.phrases()['abilities'][tier]} ({tier})" for tier in tiers
     }
     rows = []
@@ -560,7 +559,7 @@ def _tier_lines(agents: Sequence[AgentReport], width: int) -> list[Text]:
         lines.append(Text(f"{parts[-1]:{room}}  " + "  ".join(c.ljust(wide) for c in cells)))
     lines += _wrapped(
         "Tasks passed, and in brackets the change in points; * more than chance and the placebo "
-        "explain.",
+        "can explain.",
         width,
         "",
     )

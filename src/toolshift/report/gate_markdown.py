@@ -40,7 +40,7 @@ def gate_markdown(gate: Gate, run: str = "") -> str:
         parts.append(f"Sealed plan: {gate.plan}")
     parts += [f"Note: {plain(note)}" for note in gate.notes]
     parts.append(
-        f"Changes in points with {gate.confidence:.0%} limits; every task weighs the same."
+        f"Changes in points with {gate.confidence:.0%} limits; every task has the same weight."
     )
     return "\n\n".join(parts) + "\n"
 
@@ -49,7 +49,7 @@ def losses_markdown(found: NothingLost, run: str) -> str:
     """The verdict, and each scene that fails now with its cause and command."""
     parts = [
         f"## ToolShift gate: {found.verdict}",
-        f"{plain(found.candidate)} against {plain(found.baseline)}: nothing that passed may fail",
+        f"{plain(found.candidate)} against {plain(found.baseline)}: no scene that passed may fail",
         plain(found.sentence),
     ]
     if found.changed:

@@ -46,7 +46,7 @@ def _row(family: Family) -> list[str]:
 
 def print_losses(found: NothingLost, run: Path | str) -> None:
     """Prints each scene that fails now, with the command that shows it, and the verdict."""
-    say(f"\n{found.baseline} -> {found.candidate}: nothing that passed may fail\n")
+    say(f"\n{found.baseline} -> {found.candidate}: no scene that passed may fail\n")
     for scene in found.changed:
         say(f"  {loss_in_words(scene)}\n    {command('trace', run, scene.episode)}")
     for note in found.notes:

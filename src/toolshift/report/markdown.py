@@ -73,7 +73,7 @@ def _what_to_do(report: Report) -> str:
     if mend := first_screen.first_to_mend(report.agents):
         who = f"{plain(mend.agent)}: " if len(report.agents) > 1 else ""
         see = f" (`{shown(command('trace', 'RUN', mend.episode), 80)}`)" if mend.episode else ""
-        lines.append(f"- First to mend: {who}{plain(mend.todo or mend.what)}{see}.")
+        lines.append(f"- Fix first: {who}{plain(mend.todo or mend.what)}{see}.")
     sure = " ".join(first_screen.how_sure(report, report.agents))
     lines.append(f"- How sure: {plain(sure, 4000)}")
     return "\n".join(lines)

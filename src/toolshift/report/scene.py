@@ -173,6 +173,6 @@ def _short(text: str) -> str:
 def _end(scene: Scene) -> str:
     if not scene.solvable:
         return right_refusal(scene.outcome)
-    wanted = [ask.expected or "(any answer is forgiven)" for ask in scene.asks]
+    wanted = [ask.expected or "(any answer is accepted)" for ask in scene.asks]
     effects = "".join(f"; write {' '.join(map(str, each))}" for each in scene.outcome.effects)
     return f"answer: {', then '.join(wanted)}{effects}"

@@ -101,7 +101,7 @@ def why(row: Measures) -> str:
 
 def cause_in_words(cause: str) -> str:
     """A cause as a clause: "it calls names that no longer exist"."""
-    return phrases()["causes"].get(cause, f"the commonest cause is {shown(words(cause))}")
+    return phrases()["causes"].get(cause, f"the most frequent cause is {shown(words(cause))}")
 
 
 def next_step(row: Measures) -> str:
@@ -139,7 +139,7 @@ def _replies(agent: AgentReport) -> list[tuple[str, str]]:
     if agent.unread:
         place = f"counted as prose (episode {shown(agent.unread.example)})"
         text = f"{agent.unread.replies:,}, {place}"
-        rows.append(("Replies with what looks like a tool call that was not read", text))
+        rows.append(("Replies with a probable tool call that could not be read", text))
     if agent.empty:
         where = f"text only in {' and '.join(agent.empty.beside)}, " if agent.empty.beside else ""
         text = f"{agent.empty.replies:,}, {where}episode {shown(agent.empty.example)}"
@@ -159,7 +159,7 @@ def sureness(agent: AgentReport) -> list[tuple[str, str]]:
         middle, low, high = (signed(-100 * v) for v in (floor.estimate, floor.high, floor.low))
         rows.append(("Noise floor", f"{middle} [{low}, {high}] points"))
     if smallest := smallest_loss(agent.tiers):
-        rows.append(("Smallest loss a tier would show", smallest))
+        rows.append(("Smallest detectable loss of a tier", smallest))
     if not isnan(agent.everything.flip_rate):
         rows.append(("Trials that disagree", share(agent.everything.flip_rate)))
     if agent.crashed:
@@ -210,7 +210,9 @@ def _rest(agent: AgentReport) -> str:
     if not agent.tiers:
         return ". No shift has been run."
     if at_ceiling(agent.tiers, agent.shifts):
-        return f" and at least {share(CEILING)} in every tier: these shifts do not find its limits."
+        return (
+            f" and at least {share(CEILING)} in every tier: these shifts do not reach its limits."
+        )
     if loss := unsure(agent):
         return f", but {loss[0].lower()}{loss[1:]}"
     if all(row.unmeasured for row in agent.shifts):
@@ -221,7 +223,7 @@ def _rest(agent: AgentReport) -> str:
 
 def _undefined(agent: AgentReport, rate: float) -> str:
     if rate <= FLOOR:
-        return ": there is hardly anything that a shift could take away."
+        return ": there is hardly anything left to lose under a shift."
     text = ", too few for a loss to be defined"
     kept = [row for row in agent.tiers if row.retention.n]
     if not kept:

@@ -18,11 +18,11 @@ from toolshift.measure.statistics import Interval
 GROUPINGS = ("tiers", "dimensions", "cells", "shifts", "severities", "kinds", "worlds")
 BEHAVIOUR = (
     "n: tasks; at 1 2 3: accuracy at each severity. met: share of episodes that met the shift; "
-    "acc, diff: accuracy of these, and its change in points; TER: tool error rate, own: without "
-    "the errors that the interface provoked; AES: active exploration score; ATCL: average tool "
-    "chain length, rel: relative to the oracle's; ref: refuses of unsolvable scenes, why: of these "
-    "refusals, for the right reason; over: refuses of solvable scenes (wrong refusals); pass^k: "
-    "all k trials pass."
+    "acc, diff: accuracy of these episodes, and its change in points; TER: tool error rate, own: "
+    "without errors that the shift causes; AES: active exploration score; ATCL: average tool "
+    "chain length, rel: relative to the oracle's; ref: share of unsolvable scenes refused, why: "
+    "share of these refusals with the right reason; over: share of solvable scenes refused "
+    "(wrong refusals); pass^k: all k trials pass."
 )
 
 

@@ -36,13 +36,14 @@ from toolshift.report.words import judged_in_words, marks_of, unclear_in_words
 
 MAX_DETAILED = 3
 LEGEND = (
-    "Change of accuracy in points against the same tasks clean (unshifted), with its 95% interval. "
-    "* significant: differs from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) "
-    "and from the placebo arm. 'keeps' is the accuracy on tasks passed clean, shown where clean "
-    "accuracy is under 50% and a drop is not defined. 'all' is the change with void episodes as "
-    "failures, shown where they are not as common clean; (low-high) is accuracy with void episodes "
-    "as failures and as passes, shown where more than 2% are void. Refuses unsolv.: share of "
-    "unsolvable tasks refused; refuses solv.: wrong refusals, share of solvable tasks refused."
+    "Change of accuracy in points against the same tasks clean (unshifted), with its 95% "
+    "interval. * significant: differs from chance (Holm over the tiers, Benjamini-Hochberg over "
+    "the shifts) and from the placebo arm. 'keeps' is the accuracy on tasks passed clean, shown "
+    "if clean accuracy is under 50%, where a drop is not defined. 'all' is the change with void "
+    "episodes as failures, shown if they are more or less frequent than clean; (low-high) is "
+    "accuracy with void episodes as failures and as passes, shown if more than 2% are void. "
+    "Refuses unsolv.: share of unsolvable tasks refused; refuses solv.: wrong refusals, share of "
+    "solvable tasks refused."
 )
 NOT_SIGNIFICANT = " n.s.: not significant."
 
@@ -253,7 +254,7 @@ def left_out(report: Report) -> list[str]:
         text = f"{len(nowhere)} shifts apply to none of these tasks"
         text += f" ({_listed(reasons)})" if reasons else ""
         some = len(report.skipped) - len(nowhere)
-        lines.append(f"Left out: {text}; {some} apply to some of them only. Each is listed below.")
+        lines.append(f"Left out: {text}; {some} apply only to some of them. Each is listed below.")
     lines += [
         f"Broken: {broken.shift} raised in {broken.scene}: {broken.said}. Left out or void: "
         f"{broken.scenes} scenes, {broken.episodes} episodes."
@@ -304,7 +305,7 @@ def _quality(agent: AgentReport) -> list[str]:
     if not isnan(agent.everything.flip_rate):
         parts.append(f"flip rate {100 * agent.everything.flip_rate:.0f}%")
     if smallest := smallest_loss(agent.tiers):
-        parts.append(f"smallest drop that a tier would show: {smallest}")
+        parts.append(f"smallest detectable drop of a tier: {smallest}")
     parts += _prose(agent)
     if agent.input_tokens:
         parts.append(f"{agent.input_tokens:,} tokens in, {agent.output_tokens:,} out")

@@ -57,8 +57,8 @@ def cost_of(run: RunFolder, release: str) -> tuple[Interval, float]:
     drop = paired_drop(arms[""], arms[release])
     if not drop.n:
         raise UsageError(
-            f"no task was scored clean and under the release: `{command('report', run.path)}` says "
-            "why; give another --world, --kind or more --tasks"
+            f"no task was scored clean and under the release: `{command('report', run.path)}` "
+            "shows why; use another --world, another --kind or more --tasks"
         )
     return drop, fmean(map(fmean, arms[""].values()))
 

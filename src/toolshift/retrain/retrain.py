@@ -177,8 +177,8 @@ def _ask(asked: Asked, out: Path) -> None:
         here, there = getattr(new, name), getattr(old, name)
         if here != there and not (name == "weights_sha256" and not there):
             raise UsageError(
-                f"{out} was begun with another {_field(name, here, there)}: give the same, or "
-                "another --out"
+                f"{out} was started with another {_field(name, here, there)}: use the same one, "
+                "or another --out"
             )
 
 

@@ -159,8 +159,8 @@ def build(cell: Cell, find: Worlds = find_world) -> Scene:
         scene = _shifted(*task, _places(cell.shifts))
     if cell.task and scene.task.id != cell.task:
         raise UsageError(
-            f"{cell.lineage} is another task now than when it was planned: the world or its "
-            "wording has changed. Start a new run."
+            f"{cell.lineage} is not the task that was planned: the world or its wording has "
+            "changed since. Start a new run."
         )
     return scene
 

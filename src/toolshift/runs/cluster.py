@@ -180,7 +180,7 @@ class Cluster:
             if self._missed >= GONE_AFTER:
                 raise Resumable(
                     f"the head of the cluster, {host}:{port}, is gone ({_words(fault)}). Run the "
-                    "same command again, with a cluster that runs"
+                    "same command again, with a running cluster"
                 ) from None
         else:
             self._missed = 0

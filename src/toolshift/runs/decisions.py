@@ -80,8 +80,8 @@ def decide(folder: RunFolder, verdicts: Mapping[str, str]) -> list[Record]:
         record = found[0]
         if not (record.grade.unclear or any(step.told for step in record.steps)):
             raise UsageError(
-                f"--decide {name}: its answer is not unclear, so there is nothing to decide: only "
-                "answers whose type leaves open whether they are right can be decided by hand"
+                f"--decide {name}: its answer is not unclear, so there is nothing to decide: "
+                "only answers that are unclear by their type can be decided by hand"
             )
         decided[record.episode] = _decided(folder, record, verdict, who)
         made.append(JSON.encode(Decision(record.episode, verdict, who, now)) + b"\n")  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def read_budget(text: str) -> Budget:
     found = _BUDGET.fullmatch(text)
     if found is None or not float(found[1]):
         raise UsageError(
-            f"budget {text!r}: write a number above 0 and what it counts: 2000calls, 5usd or 20min"
+            f"budget {text!r}: write a number above 0 and its unit: 2000calls, 5usd or 20min"
         )
     unit = found[2].lower()
     assert unit in ("calls", "usd", "min")

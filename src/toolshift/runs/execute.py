@@ -105,8 +105,8 @@ class RunSpec:
             and not any(map(recalling, _of(agents)))
         ):
             raise UsageError(
-                "--cache is for models behind an endpoint, and no agent here is one, so it would "
-                "change nothing: leave it out, or say --cache-own for your own functions"
+                "--cache works only with models behind an endpoint, and no agent here is one: "
+                "leave it out, or add --cache-own for your own functions"
             )
         if self.exchanges.own:
             made["agents"] = _with_stored_replies(agents, made["about"])
@@ -283,8 +283,8 @@ def _with_stored_replies(
     ]
     if all(each.stored is None for each in found):
         raise UsageError(
-            "--cache-own is for functions and objects of your own that answer turn by turn, and no "
-            "agent here is one: leave it out"
+            "--cache-own works only with your own functions and objects that answer turn by "
+            "turn, and no agent here is one: leave it out"
         )
     return found
 
@@ -317,7 +317,7 @@ def whole_path(out: str | Path, what: str = "out") -> Path:
     """The absolute path of a run folder, since an agent may change the directory."""
     if not isinstance(out, str | PathLike):
         kind = type(out).__name__
-        raise UsageError(f"{what}: a folder is named by a text or a path, not by {kind}")
+        raise UsageError(f"{what}: a folder must be a text or a path, not {kind}")
     check_local(str(out), what)
     return Path(out).absolute()
 
@@ -332,6 +332,7 @@ def _check_executor(executor: Executor, agents: Sequence[Contestant], judge: Jud
     if here or judge is not None:
         what = ", ".join(here) if here else "a judge"
         raise UsageError(
-            f"executor {executor}: {what} cannot run on another machine: only scripted agents "
-            "named by a spec can. Use --concurrency here, or run parts separately (docs/large.md)"
+            f"executor {executor}: {what} cannot run on another machine; only scripted agents "
+            "that are named by a spec can. Use --concurrency here, or run parts separately "
+            "(docs/large.md)"
         )

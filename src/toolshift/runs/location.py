@@ -57,7 +57,7 @@ def check_address(out: str, what: str) -> None:
 def _check_scheme(out: str, what: str) -> None:
     if out.startswith(":/"):  # such as "$STORE://bucket", where the variable is not set
         raise UsageError(
-            f"{what} {out}: it begins like an address, and says no kind before the colon"
+            f"{what} {out}: it looks like an address, but has no kind before the colon"
         )
 
 
@@ -70,12 +70,13 @@ def check_local(path: str, what: str) -> None:
     if match[1].lower() == "file":
         root = "/" if match[0].endswith("/") else ""
         raise UsageError(
-            f"{what} {path}: addresses are for `toolshift run --out`. Here it is "
-            f"{root}{path[match.end() :]}"
+            f"{what} {path}: addresses work only with `toolshift run --out`. On this machine it "
+            f"is {root}{path[match.end() :]}"
         )
     raise UsageError(
-        f"{what} {path}: addresses are for `toolshift run --out`, and this takes a file or folder "
-        f"of this machine. Copy a run here first (`{COPY} {path} FOLDER`), and results there after"
+        f"{what} {path}: addresses work only with `toolshift run --out`; here use a file or "
+        f"folder of this machine. Copy the run to this machine first (`{COPY} {path} FOLDER`), "
+        "and copy results there afterwards"
     )
 
 

@@ -48,13 +48,13 @@ def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:
         ) from None
     if search.last.grade.void:
         raise UsageError(
-            f"the episode of {contestant.name} in {cell.lineage} ({cell.said}) is void "
-            f"now: {search.last.grade.cause}. It says nothing of the agent; try another."
+            f"the episode of {contestant.name} in {cell.lineage} ({cell.said}) is void now: "
+            f"{search.last.grade.cause}. It says nothing about the agent; try another episode."
         )
     if not failed:
         raise UsageError(
-            f"{contestant.name} passes {cell.lineage} ({cell.said}) now: there is "
-            "nothing to make smaller. A model that samples may fail in some runs only."
+            f"{contestant.name} passes {cell.lineage} ({cell.said}) now: there is nothing to "
+            "make smaller. A model that samples may fail only in some runs."
         )
     smaller = True
     while smaller:

@@ -63,7 +63,7 @@ class Store:
         """Checks that the store can be written before a long run starts."""
         names = self._asked(self._names, "cannot be read")
         if names and not {"manifest.json", PARTS} & set(names):
-            raise UsageError(f"{self.url} is not empty and holds no run: name another place")
+            raise UsageError(f"{self.url} is not empty and contains no run: name another address")
 
         def probe() -> None:
             self._put(b"written to see whether it can be\n", PROBE)

@@ -231,7 +231,7 @@ def _taken(path: Path, own: Own, scene: _Scene) -> Shown:
         return Shown(own.texts[scene.system], asks, tuple(map(_as_tool, tools)))
     except IndexError:
         raise UsageError(
-            f"{path} is damaged (a scene names what is not there): restore it"
+            f"{path} is damaged (a scene refers to a missing entry): restore it"
         ) from None
 
 

@@ -54,29 +54,29 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
     for part in parts if len(parts) > 1 else ():
         if part.manifest.sequential:
             raise UsageError(
-                f"{part.path} stopped when it had decided by itself, so it is no part of another "
-                "run: go on with it under --design fixed first"
+                f"{part.path} stopped by itself when it had decided, so it cannot be a part of "
+                "another run: finish it with --design fixed first"
             )
     for part in parts[1:]:
         if differs := _difference(first.manifest, part.manifest):
-            raise UsageError(f"{first.path} and {part.path} are no parts of one run: {differs}")
+            raise UsageError(f"{first.path} and {part.path} are not parts of one run: {differs}")
     for one, other in pairwise(parts):
         mine, theirs = one.manifest.selection.seeds, other.manifest.selection.seeds
         if mine[-1] >= theirs[0]:
             raise UsageError(
-                f"{one.path} and {other.path} are no parts of one run: both have seed {theirs[0]}. "
-                "Give each part seeds of its own (--seed)"
+                f"{one.path} and {other.path} are not parts of one run: both have seed "
+                f"{theirs[0]}. Give each part different seeds (--seed)"
             )
         if mine[-1] + 1 < theirs[0]:
             raise UsageError(
-                f"between {one.path}, to seed {mine[-1]}, and {other.path}, from seed {theirs[0]}, "
-                f"a part is missing: no run has only these seeds. Name or make it "
-                f"(--seed {mine[-1] + 1} --seeds {theirs[0] - mine[-1] - 1})"
+                f"between {one.path}, to seed {mine[-1]}, and {other.path}, from seed "
+                f"{theirs[0]}, a part is missing. Name it, or make it (--seed {mine[-1] + 1} "
+                f"--seeds {theirs[0] - mine[-1] - 1})"
             )
     for name in first.manifest.selection.worlds if len(parts) > 1 else ():
         if _is_given(first, name):
             raise UsageError(
-                f"the tasks of {name} are given, so parts with other seeds have the same ones"
+                f"{name} has fixed tasks, so parts with other seeds have the same tasks"
             )
     seeds = tuple(seed for part in parts for seed in part.manifest.selection.seeds)
     selection = msgspec.structs.replace(first.manifest.selection, seeds=seeds)

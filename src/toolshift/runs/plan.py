@@ -113,7 +113,7 @@ def make_plan(
     if shifted and all(row.not_applicable and not row.broken for row in shifted):
         names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
         raise FitsNoTask(
-            f"{names} can be applied to none of the tasks of {', '.join(selection.worlds)}: "
+            f"{names} cannot be applied to any task of {', '.join(selection.worlds)}: "
             f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift."
         )
     used = {applied.shift for row in rows for applied in (*row.cell.shifts, *row.cell.under)}

@@ -82,8 +82,8 @@ class Processes:
                 done = under_way.popleft().result()
             except BrokenProcessPool:
                 raise Resumable(
-                    "a worker process ended in the middle of its work: it was killed, or memory "
-                    "ran out. Run the same command again, with fewer --workers if memory is short"
+                    "a worker process ended during its work: it was killed, or memory ran out. "
+                    "Run the same command again, with fewer --workers if memory is short"
                 ) from None
             yield done
 

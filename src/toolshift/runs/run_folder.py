@@ -215,7 +215,7 @@ class RunFolder:
         """Opens a folder for reading; none of the user's code is run, and no server is called."""
         path = Path(path)
         if not (path / "manifest.json").is_file():
-            raise UsageError(f"{path} holds no run: {_why_no_run(path)}")
+            raise UsageError(f"{path} contains no run: {_why_no_run(path)}")
         raw = read_bytes(path / "manifest.json")
         form = decode(raw, _Format, f"{path}/manifest.json").format
         if form > FORMAT:
@@ -295,8 +295,8 @@ class RunFolder:
                 os.fsync(self._episodes.fileno())
         except OSError as fault:
             raise UsageError(
-                f"{self.path}: cannot write ({fault.strerror or fault}). What is there is kept; "
-                "make room and run the same command again."
+                f"{self.path}: cannot write ({fault.strerror or fault}). What was written is "
+                "kept. Free some space and run the same command again."
             ) from None
         self.done.update(names)
 
@@ -337,7 +337,7 @@ class RunFolder:
         except OSError as fault:
             raise UsageError(
                 f"{self.path}: cannot put the episodes in order ({fault.strerror or fault}). What "
-                "is there is kept; make room and run the same command again."
+                "was written is kept; free some space and run the same command again."
             ) from None
 
     def _settle(self, path: Path, order: Sequence[str]) -> None:
@@ -546,7 +546,7 @@ def _why_no_run(path: Path) -> str:
 def check_new(path: Path) -> None:
     """Checks that a run can begin in a folder."""
     if path.exists() and (not path.is_dir() or _names(path) - BEGINNINGS):
-        raise UsageError(f"{path} is not empty and holds no run: name another folder")
+        raise UsageError(f"{path} is not empty and contains no run: name another folder")
 
 
 class InMemoryStore:
@@ -613,7 +613,7 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
 
 def _cannot_write(path: Path, fault: OSError, what: str = "cannot write") -> str:
     """The message for a file of a run that cannot be written; on a full disk, how to resume."""
-    go_on = ". What is there is kept: make room, and run the same command again"
+    go_on = ". What was written is kept. Free some space and run the same command again"
     return f"{path}: {what} ({fault.strerror or fault}){go_on if fault.errno in NO_ROOM else ''}"
 
 
@@ -631,12 +631,12 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
         changed = [name for name in kept if kept[name] != wanted[name]]
         what = ", ".join(changed) or "the shifts or worlds themselves have changed"
         raise UsageError(
-            f"{folder.path} holds a run of another plan ({what}): resume it with its own "
+            f"{folder.path} contains a run of another plan ({what}): resume it with its own "
             "options, or name another folder"
         )
     if old.agents != new.agents:
         raise UsageError(
-            f"{folder.path} holds a run of other agents or agent settings "
+            f"{folder.path} contains a run of other agents or agent settings "
             f"({_difference(old.agents, new.agents)}): resume it with the same ones, or name "
             "another folder"
         )
@@ -644,9 +644,9 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
     same = msgspec.structs.replace(was, budget="") == msgspec.structs.replace(now, budget="")
     if now.sequential and not same:
         raise UsageError(
-            f"{folder.path} holds a run of the {was.name} design{_terms(was)}, and this one is "
-            f"{now.name}{_terms(now)}: resume it as it was, go on with --design fixed, which "
-            "plays all that is left, or name another folder"
+            f"{folder.path} contains a run of the {was.name} design{_terms(was)}, and this one "
+            f"is {now.name}{_terms(now)}: resume it with its own design, continue with --design "
+            "fixed, which runs everything that is left, or name another folder"
         )
 
 

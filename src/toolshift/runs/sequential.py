@@ -309,7 +309,7 @@ class Course:
             spent, usual = sum(one.dollars for one in self._seen.values()), 0.0
             if calls and not spent:
                 raise UsageError(
-                    "--budget in usd: no price of the agent is known: say --price-in and "
+                    "--budget in usd: the price of the agent is not known: give --price-in and "
                     "--price-out, or give the budget in calls"
                 )
         each = spent / played if played else usual

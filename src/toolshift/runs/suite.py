@@ -95,7 +95,9 @@ def as_struct(given: Mapping[str, object], kind: type[Arguments]) -> Arguments:
     try:
         return msgspec.convert(given, kind)
     except UnicodeEncodeError:
-        raise UsageError("an argument holds half of a character, which is no text") from None
+        raise UsageError(
+            "an argument contains half of a character (a lone surrogate), which is not a text"
+        ) from None
     except msgspec.ValidationError as fault:
         why, _, where = str(fault).partition(" - at `$.")
         raise UsageError(f"{where.rstrip('`') or 'arguments'}: {why}") from None
@@ -343,8 +345,8 @@ def _standing_under(text: str) -> Stack:
     for applied in stack:
         if find_shift(applied.shift).preserves != "end_state":
             raise UsageError(
-                f"under: {applied.shift} changes the right end of a task, so nothing would be left "
-                "to compare with; put it under a shift (--shift)"
+                f"under: {applied.shift} changes the right outcome of a task, so there would be "
+                "nothing to compare with; use it as a shift (--shift)"
             )
     return stack
 
@@ -357,13 +359,13 @@ def _without_worlds_in_kinds(selection: Selection) -> Selection:
     for _, kind in named:
         if "/" in kind:
             raise UsageError(
-                f"kind {kind}: a run draws tasks of a kind, so leave the index out: "
+                f"kind {kind}: a run draws the tasks of a kind, so leave the index out: "
                 f"{kind.partition('/')[0]}"
             )
     worlds = tuple(dict.fromkeys(stored_name(world) for world, _ in named))
     given = tuple(map(stored_name, selection.worlds))
     if given and not set(worlds) <= set(given):
-        raise UsageError(f"kinds of {', '.join(worlds)} are named, but the worlds are others")
+        raise UsageError(f"kinds of {', '.join(worlds)} are named, but other worlds are selected")
     kinds = tuple(split_task(kind)[1] if "/" in kind else kind for kind in selection.kinds)
     of = {(stored_name(world), kind) for world, kind in named}
     plain = {kind for kind in selection.kinds if "/" not in kind}
@@ -371,8 +373,8 @@ def _without_worlds_in_kinds(selection: Selection) -> Selection:
         for kind in set(kinds) - plain:
             if kind in find_world(world).kinds and (world, kind) not in of:
                 raise UsageError(
-                    f"{world} has the kind {kind} too, and it is not named as {world}/{kind}: name "
-                    "it so as well, or run the worlds one after the other"
+                    f"{world} has the kind {kind} too, but {world}/{kind} is not named: name it "
+                    "as well, or run the worlds one after the other"
                 )
     for world, kind in of:
         if kind not in find_world(world).kinds:
@@ -390,8 +392,8 @@ def _check_worlds(selection: Selection, worlds: tuple[str, ...]) -> None:
     for world in drawn if selection.seeds > 1 else ():
         if world.counts:
             raise UsageError(
-                f"the tasks of {world.name} are given, so another seed has the same ones: use "
-                "--trials instead of --seeds"
+                f"{world.name} has fixed tasks, so another seed has the same tasks: use --trials "
+                "instead of --seeds"
             )
 
 
@@ -435,6 +437,6 @@ def _place(kind: str, index: str, ids: Sequence[str]) -> int:
     if ids:
         raise UsageError(unknown(f"task of {kind}", index, ids))
     raise UsageError(
-        f"task {kind}: the index behind the kind is a number of at most 9 digits, "
-        f"not {index[:40]!r}"
+        f"task {kind}: the index after the kind must be a number of at most 9 digits, not "
+        f"{index[:40]!r}"
     )

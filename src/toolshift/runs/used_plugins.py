@@ -41,7 +41,7 @@ def check_plugins(
     """Checks that what a run needs to be played again is loaded."""
     former = [name for name in shifts if split_version(name)[1] and not has_code(name)]
     if former:
-        raise UsageError(f"{run} cannot be played again: {why_no_code(former[0])}")
+        raise UsageError(f"{run} cannot be run again: {why_no_code(former[0])}")
     lacking = [f"shift {name!r}" for name in shifts if not (has_code(name) and _known(name))]
     if plugins:
         there = world_names()
@@ -66,8 +66,8 @@ def _refuse(run: Path, plugins: tuple[str, ...], lacking: list[str]) -> None:
             plugins,
         )
     raise MissingPlugin(
-        f"{run} was run with the {what}, which is not known here. Install the package that has it, "
-        "or name the file that has it",
+        f"{run} was run with the {what}, which is not known here. Install the package or name "
+        "the file that defines it",
         ("FILE.py",),
     )
 

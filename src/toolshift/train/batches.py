@@ -166,8 +166,8 @@ def encode_rows(
             watch(number, len(rows))
     if not examples:
         raise UsageError(
-            f"none of the {len(rows)} rows can be learned from: each is longer than {most} tokens "
-            "or gives every message of the assistant the weight 0"
+            f"none of the {len(rows)} rows can be used for training: each is longer than {most} "
+            "tokens or gives every message of the assistant the weight 0"
         )
     return examples
 

@@ -88,8 +88,8 @@ def _named_by(rows: Sequence[Mapping[str, Any]]) -> Mix:
     worlds = _texts(rows, "world")
     if not worlds:
         raise UsageError(
-            "an evaluation plays scenes of the worlds that the column 'world' names, which these "
-            "rows lack: leave --eval-every out, and measure with `toolshift run`"
+            "an evaluation runs scenes of the worlds in the column 'world', which these rows do "
+            "not have: leave --eval-every out, and measure with `toolshift run`"
         )
     return Mix(worlds=worlds, kinds=_texts(rows, "kind"))
 

@@ -104,8 +104,8 @@ def speaking_copy(model: Any, precision: str = "bfloat16") -> Any:
     )
     if not Decoder.fits(copy):
         raise UsageError(
-            f"{type(copy).__name__} does not attend to all that came before in every layer, which "
-            "rollouts here need; choose a model with full attention, or --vllm"
+            f"{type(copy).__name__} does not have full attention in every layer, which rollouts "
+            "here need; choose a model with full attention, or use --vllm"
         )
     copy.generation_config = model.generation_config
     return copy.eval().requires_grad_(False).to(model.device)

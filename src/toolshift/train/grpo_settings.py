@@ -121,8 +121,8 @@ def check(settings: GrpoSettings) -> None:
     check_least(settings, _LEAST)
     if settings.group < 2:
         raise UsageError(
-            f"group is {settings.group}: GRPO compares the episodes of one scene with each other, "
-            "so there must be at least 2"
+            f"group is {settings.group}: GRPO compares the episodes of one scene, so it must be "
+            "at least 2"
         )
     if settings.turn_tokens > settings.episode_tokens:
         raise UsageError(
@@ -148,7 +148,7 @@ def check(settings: GrpoSettings) -> None:
         )
     if settings.beta and settings.full and settings.adapter:
         raise UsageError(
-            "beta above 0 needs the first model as a reference, which full training from an "
+            "beta above 0 needs the initial model as a reference, which full training from an "
             "adapter does not keep: train with LoRA, or merge the adapter into a model first"
         )
 
@@ -171,21 +171,23 @@ def _check_redraw(settings: GrpoSettings) -> None:
         )
     if settings.headroom != (0.0, 1.0) and not settings.redraw:
         raise UsageError(
-            "headroom says which groups are drawn again, and redraw is 0: give --redraw as well"
+            "headroom sets which groups are drawn again, but redraw is 0: give --redraw as well"
         )
     if settings.redraw and processes() > 1:
-        raise UsageError("redraw looks at whole groups, and they are spread over processes here")
+        raise UsageError(
+            "redraw needs whole groups in one process, but here they are spread over processes"
+        )
 
 
 def _check_scenes(settings: GrpoSettings) -> None:
     if settings.scenes and settings.redraw:
-        raise UsageError("scenes were chosen beforehand, so none is drawn again: set redraw to 0")
+        raise UsageError("the scenes are fixed, so none can be drawn again: set redraw to 0")
     if len(set(settings.scenes)) < len(settings.scenes) or min(settings.scenes, default=0) < 0:
-        raise UsageError("scenes are numbers of the mix's scenes, 0 or more, each given once")
+        raise UsageError("scenes must be numbers of the mix's scenes, 0 or more, each given once")
     if settings.scenes and len(settings.scenes) < settings.groups:
         raise UsageError(
-            f"a step takes {settings.groups} scenes, and {len(settings.scenes)} are given: choose "
-            "from more, or take fewer groups"
+            f"a step takes {settings.groups} scenes, and {len(settings.scenes)} are given: give "
+            "more scenes, or use fewer groups"
         )
 
 

@@ -61,8 +61,8 @@ def require_one_gpu() -> None:
 
     if processes() == 1 and torch.cuda.device_count() > 1:
         raise UsageError(
-            f"one process sees {torch.cuda.device_count()} GPUs, and can train on one: start with "
-            "`accelerate launch`, or let it see one by CUDA_VISIBLE_DEVICES=0"
+            f"one process sees {torch.cuda.device_count()} GPUs, but can train on only one: "
+            "start with `accelerate launch`, or show it one GPU with CUDA_VISIBLE_DEVICES=0"
         )
 
 
@@ -81,8 +81,8 @@ def find_base(settings: TrainSettings) -> Base:
     start = Path(settings.adapter) if settings.adapter else directory
     if (layout := trained_layout(start)) not in (None, settings.layout):
         raise UsageError(
-            f"{start} was trained with the layout {layout}, and {settings.layout} is asked for: "
-            f'give --layout {layout}, or layout="{layout}" in Python'
+            f"{start} was trained with the layout {layout}, and {settings.layout} was given: use "
+            f'--layout {layout}, or layout="{layout}" in Python'
         )
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
@@ -119,10 +119,10 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
         return str(get_training_chat_template(tokenizer) or template)
     except Exception as fault:  # a template raises whatever it likes
         raise UsageError(
-            f"the chat template of {where} does not mark what the assistant says. Write "
-            "{% generation %} and {% endgeneration %} around the content of its messages, the end "
-            "token included, in chat_template.jinja or tokenizer_config.json. "
-            f"(TRL has no marked version of it: {str(fault).splitlines()[0]})"
+            f"the chat template of {where} does not mark the messages of the assistant. Write "
+            "{% generation %} and {% endgeneration %} around the content of its messages, the "
+            "end token included, in chat_template.jinja or tokenizer_config.json. (TRL has no "
+            f"marked version of it: {str(fault).splitlines()[0]})"
         ) from None
 
 
@@ -132,7 +132,7 @@ def _check_syntax(tokenizer: Any, where: object) -> None:
         tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
     except TemplateSyntaxError as fault:
         raise UsageError(
-            f"the chat template of {where} is no Jinja template: {fault.message}, line "
+            f"the chat template of {where} is not a Jinja template: {fault.message}, line "
             f"{fault.lineno}"
         ) from None
     except Exception:
@@ -147,8 +147,8 @@ def check_adapter(adapter: Path, directory: Path) -> None:
     config = json.loads((adapter / "adapter_config.json").read_text("utf-8"))
     if config.get("lora_bias"):  # which `rounded` would leave out
         raise UsageError(
-            f"the adapter {adapter} has biases of its own (lora_bias), which are not supported: "
-            "merge it into its base model, and give that as the model"
+            f"the adapter {adapter} has its own biases (lora_bias), which are not supported: "
+            "merge it into its base model, and give the result as the model"
         )
     weights = adapter / "adapter_model.safetensors"
     if not weights.exists():
@@ -273,8 +273,8 @@ def _directory(model: str) -> Path:
         return Path(snapshot_download(model, ignore_patterns=["*.bin", "*.gguf", "original/*"]))
     except Exception as fault:
         raise UsageError(
-            f"the model {model} cannot be fetched from the hub ({type(fault).__name__}): download "
-            "it where there is a connection, and give its directory"
+            f"the model {model} cannot be fetched from the hub ({type(fault).__name__}): "
+            "download it on a machine with a connection, and give its directory"
         ) from None
 
 

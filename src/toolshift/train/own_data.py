@@ -85,12 +85,12 @@ def check_shifted(data: OwnData, recipe: Recipe) -> str:
     if recipe.alpha and not reached:
         if not data.selected:
             raise UsageError(
-                f"alpha {recipe.alpha:g} of {data.conversations} conversations is none: raise "
-                "--alpha, or give more data"
+                f"alpha {recipe.alpha:g} of {data.conversations} conversations is less than one: "
+                "raise --alpha, or give more data"
             )
         raise UsageError(
-            f"{', '.join(recipe.shifts)} can be applied to none of the {data.selected} "
-            f"conversations that alpha asks for (mostly: {most}): choose the shifts otherwise"
+            f"{', '.join(recipe.shifts)} cannot be applied to any of the {data.selected} "
+            f"conversations that alpha asks for (mostly: {most}): choose other shifts"
         )
     said = [f"Open: {one} (conversations that need it are not shifted)." for one in data.open]
     if reached < 0.9 * data.selected:

@@ -156,10 +156,10 @@ def _start(out: Path, wanted: Asked, resume: bool | int) -> Path | None:
     if resume is False:
         if kept:
             raise UsageError(
-                f"{out} holds a run already: resume it with --resume, or choose another folder"
+                f"{out} already contains a run: resume it with --resume, or choose another folder"
             )
         if training_record(out):
-            raise UsageError(f"{out} holds a finished run: choose another folder")
+            raise UsageError(f"{out} contains a finished run: choose another folder")
         if not before.exists():
             _check_free(out)
         start = None
@@ -168,8 +168,8 @@ def _start(out: Path, wanted: Asked, resume: bool | int) -> Path | None:
         changed = wanted.differences(_earlier(before))
         if changed:
             raise UsageError(
-                f"{out} holds a run with other settings or data ({', '.join(changed)}): resume it "
-                "with its own, or choose another folder"
+                f"{out} contains a run with other settings or data ({', '.join(changed)}): "
+                "resume it with the same ones, or choose another folder"
             )
     return start
 
@@ -179,23 +179,25 @@ def _check_free(out: Path) -> None:
     for pattern in ("config.json", "adapter_config.json", "*.safetensors", "tokenizer*.json"):
         for file in out.glob(pattern):
             raise UsageError(
-                f"{out} holds a model already ({file.name}), which would be lost: choose another "
-                "folder for --out"
+                f"{out} already contains a model ({file.name}), which would be lost: choose "
+                "another folder for --out"
             )
 
 
 def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
     if not kept and training_record(out):
-        raise UsageError(f"{out} holds a finished run without a checkpoint: choose another folder")
+        raise UsageError(
+            f"{out} contains a finished run without a checkpoint: choose another folder"
+        )
     if not kept:
-        raise UsageError(f"{out} holds no checkpoint to resume from; leave --resume out")
+        raise UsageError(f"{out} contains no checkpoint to resume from; leave --resume out")
     if resume is True:
         return kept[-1]
     for path in kept:
         if step_of(path) == resume:
             return path
     steps = ", ".join(str(step_of(path)) for path in kept)
-    raise UsageError(f"{out} holds no checkpoint of step {resume}; there are: {steps}")
+    raise UsageError(f"{out} contains no checkpoint of step {resume}; there are: {steps}")
 
 
 def _earlier(file: Path) -> dict[str, Any]:
@@ -204,8 +206,8 @@ def _earlier(file: Path) -> dict[str, Any]:
         stored: dict[str, Any] = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         raise UsageError(
-            f"{file}, which says what the run was asked for, is missing or damaged, so it cannot "
-            "be resumed: choose another folder"
+            f"{file}, which records the options of the run, is missing or damaged, so the run "
+            "cannot be resumed: choose another folder"
         ) from None
     return stored
 

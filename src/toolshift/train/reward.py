@@ -209,8 +209,9 @@ def paid(pay: Pay, episode: Episode) -> Earned:
     if not (isinstance(earned.total, Real) and math.isfinite(earned.total)):
         name = getattr(pay, "__qualname__", type(pay).__name__)
         raise UsageError(
-            f"the reward function {name} paid {earned.total!r} for an episode that ended "
-            f"{earned.grade.end!r}; it must pay a finite number, or None where it teaches nothing"
+            f"the reward function {name} returned {earned.total!r} for an episode that ended "
+            f"{earned.grade.end!r}; it must return a finite number, or None to leave the episode "
+            "out"
         )
     return earned._replace(total=float(earned.total))
 
@@ -235,8 +236,8 @@ def check(weights: Weights) -> None:
         weight = getattr(weights, name)
         if not 0 <= weight < float("inf"):
             raise UsageError(
-                f"the reward's weight {name} is {weight:g}: weights are 0 or more; a term that is "
-                "taken off is negative by itself"
+                f"the reward's weight {name} is {weight:g}: weights must be 0 or more; a penalty "
+                "is already negative"
             )
     if not weights.solved and not weights.refused:
-        raise UsageError("the reward pays for no outcome: give solved or refused a weight above 0")
+        raise UsageError("the reward rewards no outcome: give solved or refused a weight above 0")

@@ -218,7 +218,9 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
         _check_tool(tool, f"{where}, tool {number}")
     _check_tools(row, messages, where)
     if all(message["role"] != "assistant" for message in messages):
-        raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
+        raise UsageError(
+            f"{where}: there is no message of the assistant, so there is nothing to learn"
+        )
     return {**row, "messages": [_without_nulls(message) for message in messages], "tools": tools}
 
 
@@ -226,8 +228,8 @@ def _check_columns(row: Mapping[str, Any], where: str) -> None:
     """Checks that a row has messages; offers what comes near."""
     if "messages" not in row and "completion" in row:
         raise UsageError(
-            f"{where}: the rows are turns (prompt and completion), as TRL's trainers take them; "
-            "here whole conversations are trained on: `toolshift data` without --turns writes them"
+            f"{where}: the rows are turns (prompt and completion) for TRL's trainers, but this "
+            "needs whole conversations: `toolshift data` without --turns writes them"
         )
     if "messages" not in row:
         near = unknown("column", "messages", row).partition(": ")[2] if row else "it is empty"
@@ -245,8 +247,8 @@ def _check_tools(row: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], 
         near = unknown("column", "tools", row).partition(": ")[2]
         raise UsageError(
             f"{where}: the assistant calls tools, and the column 'tools' is missing ({near}), so "
-            "calls of what is not on offer would be learned; give the tools in the OpenAI format, "
-            "or [] where they stand in the system message"
+            "the model would learn to call unlisted tools; give the tools in the OpenAI format, "
+            "or [] if they are in the system message"
         )
 
 
@@ -269,8 +271,8 @@ def _check_message(message: Any, where: str) -> None:
     learned = message["role"] == "assistant" and message.get("weight") != 0
     if learned and not (content or calls):
         raise UsageError(
-            f"{where}: the assistant says nothing and calls nothing, and would learn to; leave the "
-            'message out, or give it "weight": 0'
+            f"{where}: this message of the assistant is empty, and the model would learn that; "
+            'leave the message out, or give it "weight": 0'
         )
     for call in calls:
         _check_arguments(call.get("function", call), message.get("weight", 1), where)
@@ -301,8 +303,8 @@ def _check_arguments(function: dict[str, Any], weight: Any, where: str) -> None:
             msgspec.json.decode(arguments, type=dict)
         except (ValueError, RecursionError) as fault:
             raise UsageError(
-                f"{where}: the arguments of {name} are no JSON object ({fault}), and would be "
-                'learned so; mend them, or give the message "weight": 0'
+                f"{where}: the arguments of {name} are not a JSON object ({fault}), and the "
+                'model would learn that; correct them, or give the message "weight": 0'
             ) from None
 
 

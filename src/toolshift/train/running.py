@@ -190,7 +190,7 @@ def enough_memory(where: str) -> Iterator[None]:
             raise
         raise UsageError(
             f"{where}: memory ran out. Finished work is kept, and the same command resumes; run "
-            "fewer beside each other"
+            "fewer processes at the same time"
         ) from fault
 
 

@@ -79,16 +79,18 @@ def check(mix: Mix) -> None:
     """Checks a mix before anything is made from it."""
     for name, share in (("alpha", mix.alpha), ("slips", mix.slips)):
         if not 0 <= share <= 1:
-            raise UsageError(f"{name} is a share of the trajectories, from 0 to 1, not {share:g}")
+            raise UsageError(f"{name} is a share of the trajectories from 0 to 1, not {share:g}")
     check_entities(mix.pool, mix.size)
     if mix.seed < 0:
         raise UsageError(f"seed must be 0 or more, not {mix.seed}")
     if mix.share < 1:
-        raise UsageError(f"share is a number of scenes, at least 1, not {mix.share}")
+        raise UsageError(f"share must be a number of scenes, at least 1, not {mix.share}")
     if not mix.worlds:
         raise UsageError("name at least one world")
     if mix.pool == "test":
-        raise UsageError("the test pool is for planned studies; train on train, look at dev")
+        raise UsageError(
+            "the test pool is for planned studies; train on the pool train, evaluate on dev"
+        )
     _check_kinds(mix)
     _check_shifts(mix)
 
@@ -114,8 +116,8 @@ def _check_kinds(mix: Mix) -> None:
     for world in mix.worlds:
         if world not in drawn:
             raise UsageError(
-                f"the world {world} has none of the kinds {', '.join(mix.kinds)}, so nothing would "
-                f"be drawn from it; it has: {', '.join(find_world(world).kinds)}"
+                f"the world {world} has none of the kinds {', '.join(mix.kinds)}; it has: "
+                f"{', '.join(find_world(world).kinds)}"
             )
 
 
@@ -165,14 +167,14 @@ def check_share(shifted: int, mix: Mix, count: int, what: str = "trajectories") 
     wanted = sum(due(mix, number) for number in range(count))
     if mix.alpha and not wanted:
         raise UsageError(
-            f"alpha {mix.alpha:g} of {count} {what}"
-            f"{f' that come {mix.share} at a time' if mix.share > 1 else ''} is none: raise "
-            "--alpha or --count"
+            f"alpha {mix.alpha:g} of {count} "
+            f"{what}{f' that come {mix.share} at a time' if mix.share > 1 else ''} is less than "
+            "one: raise --alpha or --count"
         )
     if wanted and not shifted:
         raise UsageError(
-            f"{', '.join(mix.shifts)} can be applied to none of the {count} {what}, all of "
-            "which would be clean: choose the world, the kinds or the shifts otherwise"
+            f"{', '.join(mix.shifts)} cannot be applied to any of the {count} {what}, so all would "
+            "be clean: choose another world, other kinds or other shifts"
         )
     if shifted < 0.9 * wanted:
         return (

@@ -132,7 +132,7 @@ def check_common(settings: TrainSettings) -> None:
     if settings.precision not in get_args(Precision):
         raise UsageError(unknown("precision", settings.precision, get_args(Precision)))
     if any(step < 1 for step in settings.save_at):
-        raise UsageError(f"save_at names steps, from 1 up, not {min(settings.save_at)}")
+        raise UsageError(f"save_at must name steps from 1 up, not {min(settings.save_at)}")
     if settings.steps:
         check_kept(settings, settings.steps)
 
@@ -149,8 +149,8 @@ def check_kept(settings: TrainSettings, steps: int) -> None:
     """Checks that the steps of kept checkpoints are within the steps of the run."""
     if max(settings.save_at, default=0) > steps:
         raise UsageError(
-            f"a checkpoint is to be kept after step {max(settings.save_at)} (--save-at), and the "
-            f"run has {steps}"
+            f"--save-at keeps a checkpoint after step {max(settings.save_at)}, but the run has "
+            f"only {steps} steps"
         )
 
 
@@ -158,11 +158,13 @@ def check_rank(rank: int | None, adapter: str | None, full: bool) -> None:
     """Refuses a rank that is asked for where no adapter is made."""
     if full and rank is not None:
         raise UsageError(
-            "--rank is for a LoRA adapter, and all weights are trained: give --lora as well"
+            "--rank works only with a LoRA adapter, but all weights are trained: give --lora as "
+            "well"
         )
     if adapter and rank is not None:
         raise UsageError(
-            "--rank is for a new adapter, and --adapter brings its own: leave one of them out"
+            "--rank sets the rank of a new adapter, but --adapter has its own: leave one of them "
+            "out"
         )
 
 

@@ -113,7 +113,7 @@ def _evaluations(
 ) -> Evaluations:
     if trainer.is_fsdp_enabled:
         raise UsageError(
-            "a model in shards cannot play episodes: set --eval-every 0, keep checkpoints with "
+            "a sharded model cannot run episodes: set --eval-every 0, keep checkpoints with "
             "--save-at, and measure those with `toolshift run`"
         )
     judge = (evaluate or evaluation(rows, trainer.settings))(base)

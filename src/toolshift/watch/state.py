@@ -88,8 +88,8 @@ def read_state(path: Path, options: Mapping[str, Any]) -> State | None:
         state = msgspec.json.decode(raw, type=State)
         if state.format != FORMAT:
             raise UsageError(
-                f"--state {path} has format {state.format}, and this version reads {FORMAT}. "
-                f"{begin_anew}"
+                f"--state {path} has format {state.format}, but this version reads only "
+                f"{FORMAT}. {begin_anew}"
             )
         watcher = _whole(state.watcher)
         if not isinstance(watcher, Watcher):
@@ -102,7 +102,7 @@ def read_state(path: Path, options: Mapping[str, Any]) -> State | None:
     differ = [name for name, value in options.items() if state.options.get(name) != value]
     if differ:
         raise UsageError(
-            f"--state {path} was kept with another {', '.join(differ)}. Give the same, or name "
+            f"--state {path} was saved with another {', '.join(differ)}. Use the same, or name "
             "another file"
         )
     return msgspec.structs.replace(state, watcher=watcher)

@@ -61,7 +61,7 @@ class Webhook:
         except (httpx.InvalidURL, UnicodeError):
             address = httpx.URL("")
         if address.scheme not in ("http", "https") or not address.host:
-            raise UsageError("--webhook: an address that begins with http:// or https:// is needed")
+            raise UsageError("--webhook: the address must begin with http:// or https://")
         self.name = f"{address.scheme}://{address.host}"
         self.sent = self.lost = 0
         self.fault = ""

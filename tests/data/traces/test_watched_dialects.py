@@ -75,4 +75,4 @@ def test_calls_without_results_are_said(told: bool, toolshift: Run, tmp_path: Pa
     row = {"name": "weather", "attributes": one, "context": {"trace_id": "0x1", "span_id": "0x2"}}
     (tmp_path / "spans.jsonl").write_text(json.dumps(row) + "\n")
     code, _, err = toolshift("watch", "spans.jsonl")
-    assert (code, "No call has its result" in err) == (0, not told)
+    assert (code, "No call has a result" in err) == (0, not told)

@@ -183,4 +183,4 @@ def test_check_notes_a_name_that_not_all_providers_take(tmp_path: Path) -> None:
     checked(tmp_path, priced("clock.get", TEXT, "usd"))
     done = CliRunner().invoke(toolshift, ["check", str(tmp_path / "w.yaml")])
     assert done.exit_code == 0
-    assert "Note: 'clock.get': not all model providers take such a name of a tool" in done.stdout
+    assert "Note: 'clock.get': not all model providers accept such a tool name" in done.stdout

@@ -309,7 +309,7 @@ def test_a_tool_that_a_task_needs_makes_a_refusal_right(
     after = released(tmp_path, task(ask, calls, check), without(lost), gone(lost))
     assert after.outcome.refusal == "tool_unavailable"
     assert after.outcome.presumed
-    assert "judged from the task's expected calls alone" in right_refusal(after.outcome)
+    assert "judged only by the task's expected calls" in right_refusal(after.outcome)
     assert proved(after)
 
 

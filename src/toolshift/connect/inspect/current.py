@@ -18,8 +18,8 @@ def sample_state() -> TaskState | None:
         from inspect_ai.solver._task_state import sample_state as current  # noqa: PLC0415
     except ImportError as fault:
         raise UsageError(
-            f"this version of inspect_ai does not say which sample runs ({fault}): install "
-            "'inspect_ai==0.3.285'"
+            f"this version of inspect_ai does not tell which sample is running ({fault}): "
+            "install 'inspect_ai==0.3.285'"
         ) from None
     state: TaskState | None = current()
     return state

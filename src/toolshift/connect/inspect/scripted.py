@@ -52,7 +52,7 @@ class Scripted(ModelAPI):  # type: ignore[misc]
         """Says what the agent says in this turn of the sample's scene."""
         state = sample_state()
         if state is None or "cell" not in state.metadata:
-            raise UsageError("toolshift/... models play ToolShift's tasks only")
+            raise UsageError("toolshift/... models work only on ToolShift's tasks")
         cell = JSON.encode(state.metadata["cell"])
         said = _lines(self.model_name, cell)
         turn = sum(isinstance(message, ChatMessageAssistant) for message in input)
@@ -71,7 +71,7 @@ def lines(spec: str, cell: Cell) -> list[ChatMessageAssistant]:
     """All that a scripted agent says in the scene of a cell, a message a turn."""
     agent: Any = make_agent(spec)
     if not isinstance(agent, ScriptedAgent):
-        raise UsageError(f"{spec} is no scripted agent: give Inspect its model by name")
+        raise UsageError(f"{spec} is not a scripted agent: give Inspect the name of its model")
     episode = Episode(build(cell), trial=cell.trial)
     agent.play(episode)
     said = chat_messages(messages(episode.scene, episode.steps))

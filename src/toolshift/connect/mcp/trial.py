@@ -70,7 +70,7 @@ async def try_call(
             raise UsageError(f"{target.name}: {fault.message}") from None
         except TimeoutError:
             raise UsageError(
-                f"{target.name}: no answer to a call. Name another with --try"
+                f"{target.name}: no answer to the call. Name another call with --try"
             ) from None
         group.cancel_scope.cancel()
     return found

@@ -117,6 +117,6 @@ def _check_calls(scene: LiveScene, toolbox: Toolbox) -> None:
             stack = "+".join(f"{one.shift}:{one.severity}" for one in scene.shifts)
             raise UsageError(
                 f"{stack} is not applicable in a model proxy: a call of {step.name} would need "
-                f"{made} calls of the agent's tools. Use `toolshift proxy` where the tools are "
-                "behind MCP"
+                f"{made} calls of the agent's tools. If the tools are behind MCP, use `toolshift "
+                "proxy`"
             )

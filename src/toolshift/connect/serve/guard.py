@@ -116,6 +116,6 @@ def hosts_of(host: str, allowed: Iterable[str] = ()) -> list[str]:
     """The names by which a server that listens on `host` may be called."""
     for name in allowed:
         if "*" in name or not name or _host(f"//{name}") != name.lower():
-            raise UsageError(f"--allow-host takes a name without scheme or port, not {name!r}")
+            raise UsageError(f"--allow-host takes a host name without scheme or port, not {name!r}")
     own = [] if is_loopback(host) else [socket.gethostname().lower()]
     return [*LOOPBACK, host.lower(), *own, *(name.lower() for name in allowed)]

@@ -65,7 +65,7 @@ def make_leaderboard(
     pairs = zip(folders, reports, strict=True)
     entries = [_entries(place, *pair) for place, pair in enumerate(pairs)]
     if not any(entries):
-        raise UsageError("none of these runs has an episode, so there is nothing to put in order")
+        raise UsageError("none of these runs has an episode, so there is nothing to rank")
     groups = [
         {
             "group": group,

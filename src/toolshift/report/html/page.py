@@ -140,7 +140,7 @@ def _title(subjects: Sequence[Subject]) -> str:
         beside = f"; of {unmeasured}, not every shift was measured" if unmeasured else ""
         return f"None of {len(subjects)} agents loses accuracy significantly{beside}"
     lose = "loses" if broken == 1 else "lose"
-    return f"{broken} of {len(subjects)} agents {lose} accuracy when the world moves"
+    return f"{broken} of {len(subjects)} agents {lose} accuracy when their environment changes"
 
 
 def _draw(drawn: dict[str, Any], view: dict[str, Any]) -> None:

@@ -206,8 +206,8 @@ class _Export:
 
 _METRICS: dict[str, dict[str, Any]] = {
     "accuracy": {
-        "evaluation_description": "Share of episodes that pass, averaged over tasks. An unsolvable "
-        "task passes where it is refused after the evidence has come to light.",
+        "evaluation_description": "Share of episodes that pass, averaged over tasks. An "
+        "unsolvable task passes if it is refused after the agent has seen the evidence.",
         "metric_id": "accuracy",
         "metric_name": "Accuracy",
         "metric_kind": "accuracy",

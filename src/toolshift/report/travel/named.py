@@ -41,8 +41,8 @@ def model_id(about: dict[str, Any], given: str = "") -> str:
     if about.get("spec") == name and not model and "source_sha256" not in about:
         return f"toolshift/{slug(name)}"
     raise UsageError(
-        f"nobody is known to own the agent {name}: say who it is with --agent {name} "
-        f"--model-id OWNER/NAME, as in acme/{slug(name)}"
+        f"the owner of the agent {name} is not known: name it with --agent {name} --model-id "
+        f"OWNER/NAME, as in acme/{slug(name)}"
     )
 
 

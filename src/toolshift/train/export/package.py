@@ -62,7 +62,7 @@ def write_package(kind: str, exported: Exported, out: Path, name: str, about: st
     files[inner / FILE] = exported.encoded()
     for own, content in carried_files(exported).items():
         if inner / own in files:
-            raise UsageError(f"{own} would take the place of a file of the package: rename it")
+            raise UsageError(f"{own} has the name of a file of the package: rename it")
         files[inner / own] = content
     _check_folder(out, files)
     with writing(out):
@@ -76,7 +76,7 @@ def check_name(name: str) -> None:
     """Checks the name of a package."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"--name {name!r}: lower-case words joined by hyphens, as in toolshift-quick"
+            f"--name {name!r}: use lower-case words joined by hyphens, as in toolshift-quick"
         )
 
 
@@ -95,4 +95,4 @@ def _check_folder(out: Path, files: dict[Path, bytes]) -> None:
     if not out.exists():
         return
     if not out.is_dir() or (any(out.iterdir()) and not any(file.exists() for file in files)):
-        raise UsageError(f"{out} is not empty and holds no such package: name another folder")
+        raise UsageError(f"{out} is not empty and contains no such package: name another folder")

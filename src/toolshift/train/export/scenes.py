@@ -109,9 +109,9 @@ def _packed(world: OwnWorld) -> Path:
     if not recording:
         record = command("world", "record", path.name, "--out", "recording.jsonl")
         raise UsageError(
-            f"{path} has its tools from what is not where the package is installed: record them "
-            f"(`{record}`), name the recording in a copy of the file "
-            "(`tools: {recording: recording.jsonl}`), and export that"
+            f"the tools of {path} are not available where the package is installed: record them "
+            f"(`{record}`), name the recording in a copy of the file (`tools: {{recording: "
+            "recording.jsonl}`), and export that"
         )
     if Path(recording).name != recording:
         raise UsageError(f"{path}: put its recording, {recording}, into the same folder")
