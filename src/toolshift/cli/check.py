@@ -13,6 +13,8 @@ from toolshift.cli.parameters import PATH, argument, on_command_line, option, op
 from toolshift.core.errors import UsageError
 from toolshift.core.names import MAX_NAME, is_taken_by_all
 from toolshift.core.terminal import print_json, print_table, progress, say
+from toolshift.core.tool import Param
+from toolshift.interop.parts import kinds_of
 from toolshift.runs.check import (
     RULES,
     Verdict,
@@ -133,6 +135,8 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
             "\nNote: no tool is known to change anything, so no write is counted as surplus. "
             "List the tools that change something under `writes:`."
         )
+    for text in _left_out_texts(world)[:3]:
+        say(f"\nNote: {text}")
     odd = [tool.name for tool in world.tools if not is_taken_by_all(tool.name)]
     if odd:
         say(
@@ -142,6 +146,32 @@ def _print_tried(world: OwnWorld, tried: list[Tried]) -> None:
         )
     broken = sum(task.state == "fail" for task in tried)
     say(f"\n{world.name}: {len(tried)} tasks, {len(world.tools)} tools, {broken} broken")
+
+
+def _left_out_texts(world: OwnWorld) -> list[str]:
+    """The optional texts, such as a reason, that an expected call of a write leaves out.
+
+    An agent that fills one in has made another call, for a text can change what is written.
+    """
+    params = {tool.name: tool.params for tool in world.tools}
+    left: dict[tuple[str, str], list[str]] = {}
+    for given in world.file.given:
+        for call in given.calls:
+            for param in params[call.name] if call.name in world.writes else ():
+                if not param.required and param.name not in call.arguments and _is_text(param):
+                    left.setdefault((call.name, param.name), []).append(given.id)
+    return [
+        f"{tool} takes an optional text `{name}`, and the expected call of "
+        f"{', '.join(dict.fromkeys(ids))} leaves it out: a call with such a text fails the task. "
+        f"If any text is right, write `{name}: {{any: EXAMPLE}}`."
+        for (tool, name), ids in left.items()
+    ]
+
+
+def _is_text(param: Param) -> bool:
+    """Whether a parameter takes any text."""
+    closed = {"enum", "const", "format", "pattern"} & param.schema.keys()
+    return kinds_of(param.schema) == {"string"} and not closed
 
 
 def _verdicts(options: CheckOptions) -> list[Verdict]:
