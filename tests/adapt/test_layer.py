@@ -260,7 +260,7 @@ def test_the_agent_is_shown_the_result_of_a_retry_in_the_place_of_the_failure() 
 
 
 def test_what_cannot_be_wrapped_and_unknown_parts_are_refused_in_one_sentence() -> None:
-    with pytest.raises(UsageError, match="drives its episode itself"):
+    with pytest.raises(UsageError, match="runs its episode itself"):
         toolshift.adapt(make_agent("parrots"), lock=lock_tools([FIND]))
     with pytest.raises(UsageError, match="did you mean retries"):
         toolshift.adapt(_Scripted(), lock=lock_tools([FIND, SAVE]), without=["retry"])

@@ -188,7 +188,7 @@ def test_an_account_without_a_key_and_a_server_without_batches() -> None:
 def test_a_server_without_batches_is_said(dialect: str) -> None:
     with serving(BatchServer(chat_says)) as server:
         server.without = True
-        with pytest.raises(UsageError, match=r"takes no batches .*leave --batch out"):
+        with pytest.raises(UsageError, match=r"does not accept batches .*leave --batch out"):
             agent_of(server, dialect=dialect).reply(TURN)
 
 

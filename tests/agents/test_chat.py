@@ -99,7 +99,7 @@ def test_an_address_where_nobody_ever_listened_is_wrong() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     waits: list[float] = []
-    with pytest.raises(UsageError, match=r"ConnectError.*attempt 4 at .*nothing answers there"):
+    with pytest.raises(UsageError, match=r"ConnectError.*attempt 4 at .*no server answers there"):
         ChatAgent("tiny", url, retries=3, sleep=waits.append).reply(TURN)
     assert len(waits) == 3
 
@@ -238,7 +238,7 @@ def test_answers_that_cannot_be_read_from_the_first_on_stop_the_run(
     server.script = [answer] * 99
     agent = agent_of(server)
     assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
-    with pytest.raises(UsageError, match="The first 3 turns have no answer that can be read"):
+    with pytest.raises(UsageError, match="The first 3 turns have no readable answer"):
         agent.reply(TURN)
 
 

@@ -152,5 +152,5 @@ def test_the_same_request_is_sent_once() -> None:
 def test_a_server_that_breaks_every_reply_off_stops_the_run() -> None:
     agent = agent_for("http://127.0.0.1:9/v1")
     assert [bool(agent.reply(TURN).failure) for _ in range(2)] == [True, True]
-    with pytest.raises(UsageError, match="The first 3 turns have no reply"):
+    with pytest.raises(UsageError, match="The first 3 turns have no readable reply"):
         agent.reply(TURN)

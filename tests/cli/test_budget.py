@@ -33,7 +33,7 @@ def make_older(folder: Path) -> None:
 def test_a_budget_says_what_stayed_open(toolshift: Run) -> None:
     code, said, _ = toolshift(*RUN, "gives_up", "--out", "out", "--budget", "40calls")
     assert code == 0
-    assert "Open, for the budget is spent or the run was stopped: redirect." in " ".join(
+    assert "Open, because the budget is spent or the run was stopped: redirect." in " ".join(
         said.split()
     )
     few = asked("out")
@@ -51,7 +51,7 @@ def test_an_agent_that_passes_nothing_holds_nothing(toolshift: Run) -> None:
     assert code == 0
     said = " ".join(said.split())
     assert "Holds under" not in said
-    assert "Open, for it passes too few of these tasks clean to lose more than" in said
+    assert "Open, because it passes too few of these tasks clean to lose more than" in said
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def _of_openapi(operation: dict[str, Any], **more: Any) -> Any:
     return {"openapi": "3.0.0", "paths": {"/x": {"get": {"operationId": "a", **operation}}}, **more}
 
 
-PARAMETERS = "GET /x: its `parameters` are no list"
+PARAMETERS = "GET /x: its `parameters` are not a list"
 BODY = {"content": {"application/json": {"schema": {"type": "object", "properties": ["x"]}}}}
 LOST: dict[str, tuple[Any, str]] = {
     "a text as schema": (_of_mcp("string"), "a, inputSchema: it is no object"),

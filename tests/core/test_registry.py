@@ -132,7 +132,7 @@ def test_entry_points_are_found_as_our_own_names_are(package: Path) -> None:
         (
             "of_shifts",
             "other",
-            "is there twice, of .* and of .*: rename or uninstall one of the two",
+            "is registered twice, by .* and by .*: rename or uninstall one of the two",
         ),
         ("of_worlds", "alone", r"'alone' of theirs-reg 1.0 \(theirs_reg\) is a module: name the"),
         (

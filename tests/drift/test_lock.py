@@ -70,7 +70,7 @@ def test_drift_is_said_with_a_call_that_breaks(tmp_path: Path) -> None:
         ),
         (lambda raw: raw["tools"].pop(), "removed from it by hand"),
         (lambda raw: raw.update(format=9), "a lock of format 9"),
-        (lambda raw: raw.pop("hash"), "is no lock"),
+        (lambda raw: raw.pop("hash"), "is not a lock"),
         (lambda raw: raw["tools"][0]["document"].pop("name"), "has no name"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_key_that_is_there_twice_hides_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, FIND, SAVE)
     first = '"name": "find_page"'
     path.write_text(path.read_text().replace(first, f'"name": "harmless", {first}', 1))
-    with pytest.raises(UsageError, match="is no lock: it has the key 'name' twice"):
+    with pytest.raises(UsageError, match="is not a lock: it has the key 'name' twice"):
         read_lock(path)
 
 

@@ -569,7 +569,7 @@ def test_memory_that_runs_out_is_said_with_what_to_do(
     arm = arm_of(read_plan(PLAN).arms[1], read_plan(PLAN))
     stage = stage_module.Stage(arm, 3, "smoke", tmp_path / "s", "", tmp_path / "r", "dev", "", "")
     study = study_of(read_plan(PLAN))
-    with pytest.raises(UsageError, match=r"static, seed 3: memory ran out.*run fewer beside"):
+    with pytest.raises(UsageError, match=r"static, seed 3: memory ran out.*run fewer processes"):
         stage_module.run(stage, study, print)
 
     def broken(*given: Any) -> None:

@@ -246,7 +246,7 @@ def test_refusals_are_said_of_tiers_with_unsolvable_scenes() -> None:
     found = said(tiers=[base])
     assert (
         "Refuses 80% [30,90] of 5 unsolvable scenes in internalization (50% of these for the right "
-        "reason), and 10% [0,20] of the solvable ones beside them."
+        "reason), and 10% [0,20] of the similar solvable ones."
     ) in found
     bare = but(
         base, unsolvable=1, right_reason=nan, wrong_refusal=Interval(nan, nan, nan, "none", 0)
@@ -261,8 +261,8 @@ def test_the_last_sentence_is_the_commonest_cause() -> None:
         d.Weakness("budget", 2, 0.4, "", ""),
     ]
     assert said(weak=weak)[-1] == (
-        "Commonest cause of failure: wrong tool, 3 (60% of all failures), mostly in perception: "
-        "toolshift trace RUN e1"
+        "Most frequent cause of failure: wrong tool, 3 (60% of all failures), mostly in "
+        "perception: toolshift trace RUN e1"
     )
     assert said(weak=weak[1:])[-1].endswith("mostly in .")
     assert said()[-1] == "No failure in any arm."

@@ -322,7 +322,7 @@ def test_a_baseline_that_cannot_lose_the_margin_measures_nothing(
     gate = judge(low, baseline, Rules(5))
     assert {each.verdict for each in gate.families} == {"error"}
     assert f"passes {passing} of 80 scenes" in family(gate, "clean").sentence
-    assert "make a baseline of an agent that works" in family(gate, "clean").sentence
+    assert "Make a baseline with an agent that works" in family(gate, "clean").sentence
     assert [gate.exit_code(counts_as) for counts_as in ("", "pass", "fail")] == [4, 4, 4]
 
 

@@ -56,5 +56,5 @@ def test_an_agent_without_a_shifted_episode_has_empty_tables() -> None:
 @pytest.mark.parametrize("calls", [2**31, 10**30])
 def test_what_cannot_be_counted_is_said_with_the_episodes_among_which_it_is(calls: int) -> None:
     odd = msgspec.structs.replace(GOOD, calls=calls)
-    with pytest.raises(UsageError, match="among the episodes from 0 to 1 one counts more"):
+    with pytest.raises(UsageError, match="among the episodes from 0 to 1 one has a count"):
         Arms(rows(ERASED, (1, odd), (1, GOOD)))

@@ -138,7 +138,7 @@ def test_a_copy_of_a_run_under_another_plan_is_told(sealed: Run) -> None:
     (new.path / SEALED).write_bytes(plan_bytes(other))  # who resists nobody can be caught
     assert run_breaches(other, old, new) == []
     (new.path / SEALED).write_bytes(b"{}")
-    assert any("no sealed plan" in each for each in run_breaches(other, old, new))
+    assert any("not a sealed plan" in each for each in run_breaches(other, old, new))
 
 
 def test_a_plan_needs_a_place_to_be_written(sealed: Run) -> None:

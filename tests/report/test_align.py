@@ -33,7 +33,7 @@ def test_a_renamed_tool_stands_beside_its_original() -> None:
 def test_a_merged_tool_stands_beside_the_tools_it_replaces() -> None:
     pairs, _, _ = aligned("oracle", "poi/listing/0", "merged_tools:2")
     assert [(pair.clean, pair.shifted) for pair in pairs] == [(0, 0), (1, None), (2, 1)]
-    assert "Part of" in pairs[1].note
+    assert "a part of" in pairs[1].note
     assert first_divergence(pairs) is None
 
 

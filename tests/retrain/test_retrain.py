@@ -199,7 +199,9 @@ def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monke
     assert (code, errors.count("Most likely matches")) == (2, 1), errors
     flat = " ".join(errors.split())
     assert "Most likely matches, used here: renamed.find_place = locate_venue, params." in flat
-    assert "it is only a question: renamed.get_hours (perhaps opening_times" in flat
+    assert (
+        "tasks that need an answer are left out: renamed.get_hours (perhaps opening_times" in flat
+    )
     assert f"Treated as removed, because no successor was found: {gone}." in flat
 
 

@@ -111,7 +111,7 @@ def test_the_command_joins_what_it_is_told_to(make: Make, toolshift: Run) -> Non
     [
         (("whole", 4, 2), "early and .*whole are not parts of one run: both have seed 4"),
         (("alone", 7, 1, ("oracle",)), "they are of other agents"),
-        (("far", 7), r"a part is missing: .* \(--seed 5 --seeds 2\)"),
+        (("far", 7), r"a part is missing. .* \(--seed 5 --seeds 2\)"),
     ],
     ids=["seeds", "agents", "a gap"],
 )

@@ -55,7 +55,7 @@ def test_a_reward_that_is_neither_number_nor_nothing_is_refused(model, tmp_path,
     def odd(episode):
         return paid
 
-    with pytest.raises(UsageError, match=r"odd paid .*it must pay a finite number, or None"):
+    with pytest.raises(UsageError, match=r"odd returned .*it must return a finite number, or None"):
         train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=odd)
 
 
