@@ -215,10 +215,19 @@ def main() -> None:
     away |= {f"{name.removesuffix(':2')}_lookalike:2" for name in away}
     rest = [v for seed in refusals for k, by in seed.items() if k not in away for v in by.values()]
     print(f"  refused of other solvable scenes: {100 * sum(rest) / len(rest):.0f} percent")
-    for arm in ("paft", "diverse"):
+    for arm in ("paft", "diverse", "paft-graph"):
         control = [scores(run) for run in runs("plan", arm)]
         print(f"{arm}, percent passed (seeds); paft-read passes so many points more, unpaired")
         cells(control, seeds)
+        each = [[v for by in one.values() if len(by) < 20 for v in by.values()] for one in control]
+        shares = ", ".join(f"{100 * sum(one) / len(one):.0f}" for one in each)
+        print(f"  one release each: {shares} (of {len(each[0])})")
+        both = [
+            [v for name in ("fatal_error:2", "no_such_entity:2") for v in one[name].values()]
+            for one in control
+        ]
+        right = ", ".join(f"{100 * sum(one) / len(one):.0f}" for one in both)
+        print(f"  unsolvable, passed: {right}")
         wrong = [scores(run, refused=True) for run in runs("plan", arm)]
         fails = ", ".join(f"{sum(one['transient_error:2'].values()):.0f}" for one in wrong)
         print(f"  refused where calls fail at first: {fails} of {len(first)}")

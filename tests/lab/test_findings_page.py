@@ -197,7 +197,7 @@ def test_every_figure_of_the_findings_is_on_a_page_that_a_command_writes() -> No
 
 def test_the_limitation_of_the_readme_is_that_of_the_findings() -> None:
     readme = (ROOT / "README.md").read_text()
-    said = readme[readme.index("One honest limitation") : readme.index("| read on |")]
+    said = readme[readme.index("One honest limitation") : readme.index("| read more |")]
     pages = (STUDIES / "findings.md", DECISIVE / "sensitivity.md")
     told = figures(re.sub(r"95% interval: ", "", said))
     assert len(told) >= 10
