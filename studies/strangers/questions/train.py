@@ -1,7 +1,7 @@
 """Train the classifiers of questions: ``python studies/strangers/questions/train.py``.
 
 Writes `questions.npz` beside each of our worlds' `facts.toml`. It learns from questions that are
-made of `phrases_*.txt` (many manners of asking, by details in many words, with the values of tasks)
+made of `phrases_*.txt.gz` (many manners of asking, by details in many words, with the values of tasks)
 and from the wordings of `FILES`, which are development data. Same seed, same file.
 ``--leave-out held_out_2.json`` trains without one file and scores on it instead of writing
 anything: an estimate of how others' wordings are understood.
@@ -10,6 +10,7 @@ anything: an estimate of how others' wordings are understood.
 from __future__ import annotations
 
 import argparse
+import gzip
 import random
 import re
 import tempfile
@@ -326,7 +327,8 @@ def read_phrases(name: str) -> dict[str, Phrases]:
     """The phrases of a file, by slot and kind."""
     found: dict[str, Phrases] = {}
     slot = ""
-    for line in (HERE / f"phrases_{name}.txt").read_text().splitlines():
+    packed = (HERE / f"phrases_{name}.txt.gz").read_bytes()
+    for line in gzip.decompress(packed).decode().splitlines():
         if re.fullmatch(r"\[\w*\]", line):
             slot = line[1:-1]
         elif line and not line.startswith("#"):
