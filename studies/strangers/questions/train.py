@@ -1,8 +1,8 @@
 """Train the classifiers of questions: ``python studies/strangers/questions/train.py``.
 
 Writes `questions.npz` beside each of our worlds' `facts.toml`. It learns from questions that are
-made of `phrases_*.txt.gz` (many manners of asking, by details in many words, with the values of tasks)
-and from the wordings of `FILES`, which are development data. Same seed, same file.
+made of `phrases_*.txt.gz` (many manners of asking, by details in many words, with the values of
+tasks) and from the wordings of `FILES`, which are development data. Same seed, same file.
 ``--leave-out held_out_2.json`` trains without one file and scores on it instead of writing
 anything: an estimate of how others' wordings are understood.
 """
