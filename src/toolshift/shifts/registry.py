@@ -126,7 +126,7 @@ def check_name(shift: Shift) -> None:
     """Checks that a shift has no name of ours, and none that stands for several shifts."""
     if shift.rule.__module__.startswith("toolshift."):
         return
-    families = TRAINING_FAMILIES.ours
+    families = TRAINING_FAMILIES.names()
     known = "a shift" if shift.name in OURS else "a family" if shift.name in families else ""
     if known:
         place = placed(f"shift {shift.name!r}", defined_at(shift.rule))
