@@ -309,7 +309,7 @@ def _broken(scene: Scene) -> str:
             raise
         place = place_of(fault) or defined_at(find_shift(scene.shifts[-1].shift).rule)
         return misread(scene) or placed(described(fault), place)
-    if wrong := is_theirs(scene) and misnamed(scene):
+    if wrong := misnamed(scene) if is_theirs(scene) else "":
         return placed(wrong, defined_at(find_shift(scene.shifts[-1].shift).rule))
     if not scene.shifts or not is_unproved(scene):
         return ""
