@@ -176,6 +176,27 @@ def test_a_function_that_is_no_shift_yet_is_said(tmp_path: Path, words: tuple[st
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "gone"),
+        ("run", "--agent", "oracle", "--tasks", "1", "--shift", "gone"),
+        ("show", "poi/listing", "--shift", "gone"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_error_in_a_plugin_is_the_one_that_is_said(
+    words: tuple[str, ...], run_here: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PLUGINS, "")
+    Path("half_made.py").write_text("import no_such_module_at_all\n")
+    code, _, err = run_here("--plugin", "half_made.py", *words)
+    assert code == 2
+    assert "half_made.py cannot be imported: ModuleNotFoundError: No module named" in err
+    assert "(half_made.py, line 1)" in err
+    assert "half_made" not in sys.modules
+
+
 WORTHLESS = {
     "empty": "",
     "comments": "# a shift is to come\n",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, get_args
 
 import pytest
@@ -65,6 +67,8 @@ def test_a_level_that_is_given_holds(level: Any) -> None:
         ({"order": "first"}, "order must be a whole number, not 'first'"),
         ({"version": 0}, "version must be a whole number from 1, not 0"),
         ({"version": "2"}, "version must be a whole number from 1, not '2'"),
+        ({"imitates": 5}, "imitates must be a text, not 5"),
+        ({"one_level": "yes"}, "one_level must be True or False, not 'yes'"),
     ],
 )
 def test_an_error_names_the_shift_its_file_and_line(given: dict[str, Any], wrong: str) -> None:
@@ -78,3 +82,35 @@ def test_an_error_names_the_shift_its_file_and_line(given: dict[str, Any], wrong
             rule
         )
     assert not {"rule", "renamed"} & declared.keys()
+
+
+@pytest.mark.parametrize(
+    "name", ["clean", "all", "perception", "a+b", "a:b", "my shift", "a*2", "-v", "a@b", "a.json"]
+)
+def test_a_name_that_a_selection_cannot_reach_is_refused(name: str) -> None:
+    where = rf"^shift '{re.escape(name)}' \(test_shift.py, line \d+\): .*choose another"
+    with pytest.raises(UsageError, match=where):
+        toolshift.shift(tier="perception", dimension="action", name=name)(rule)
+    assert name not in declared
+
+
+@pytest.mark.parametrize("name", ["rule_2", "a-b", "a.b", "rule@1", "über"])
+def test_a_name_that_a_selection_can_reach_is_taken(name: str) -> None:
+    toolshift.shift(tier="perception", dimension="action", name=name)(rule)
+    assert declared[name].rule is rule
+
+
+def test_what_has_no_name_needs_one() -> None:
+    bound: Any = partial(rule, rng=None)
+    with pytest.raises(UsageError, match=r'it has no name: give it one, with name="..."'):
+        toolshift.shift(tier="perception", dimension="action")(bound)
+    toolshift.shift(tier="perception", dimension="action", name="bound")(bound)
+    assert declared["bound"].rule is bound
+
+
+def test_the_brackets_are_asked_for() -> None:
+    place = rf"^shift 'rule' \(test_shift.py, line {rule.__code__.co_firstlineno}\): "
+    with pytest.raises(
+        UsageError, match=place + r"write @shift\(tier=..., dimension=...\) over it"
+    ):
+        toolshift.shift(rule)  # type: ignore[call-arg, arg-type]

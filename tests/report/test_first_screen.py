@@ -274,3 +274,14 @@ def test_what_was_not_run_yet_is_no_change_that_applies_to_no_task() -> None:
     assert rest_in_words(chosen) == ["1 change applies to no task", "2 changes not run yet"]
     assert marks_in_words([grid], chosen.labels) == ["_ not run yet"]
     assert mark(waits, {}) == "_"
+
+
+def test_what_is_broken_is_no_change_that_applies_to_no_task() -> None:
+    ok, barred = (Spot("passes", 1, 1), Spot("not_applicable"))
+    rows = [
+        GridRow("clean", "none", [ok], 0),
+        GridRow("mine", "interaction", [barred], 0, broken=True),
+        GridRow("truncation", "interaction", [barred], 0),
+    ]
+    chosen = shown_rows([Grid(["one"], rows, 1, 0, 0, 0, [], [])], 9)
+    assert rest_in_words(chosen) == ["1 change applies to no task", "1 change is broken"]

@@ -39,7 +39,9 @@ APPLIED = [
         "from toolshift import Outcome; return Change(outcome=Outcome(refusal='not_fond'))",
         "unknown reason of a refusal 'not_fond': did you mean not_found",
     ),
+    (MAKE, "return Change(asks=())", "returned no turn of the user: asks is empty"),
     ("def envelope(scene, rng, severity)", "def envelope(scene, rng)", "takes 2 positional"),
+    ("def envelope(", "async def envelope(", "returned coroutine, not a Change"),
 ]
 PLAYED = [
     (LAST, "result.with_(data=data)", "Envelope.call returned nothing: end it with a `return`"),
@@ -50,6 +52,9 @@ PLAYED = [
     ("data=data, fields", "form='yml', fields", "cannot be written out: 'yml'"),
     (CALL, TOOLS + "return ['a']\n\n" + CALL, "tools returned str among the tools"),
     (CALL, TOOLS + "pass\n\n" + CALL, "tools returned nothing"),
+    (CALL, "    async def call(self", "Envelope.call returned coroutine, not a toolshift.Result"),
+    (CALL, f"    async {TOOLS[4:]}pass\n\n{CALL}", "tools returned coroutine, not a tuple"),
+    (CALL, f"    def phase(self, memory):\n        pass\n\n{CALL}", "phase returned nothing"),
 ]  # fmt: skip
 IMPORTED = [
     ("depth: int", "phase: int", "Envelope.phase is a method of every layer"),
@@ -69,6 +74,7 @@ def _forgotten() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("old", "new", "said"), APPLIED, ids=[said for *_, said in APPLIED])
+@pytest.mark.filterwarnings("error")
 def test_a_wrong_change_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
     imported(tmp_path, PAGE, old, new)
     with pytest.raises(ShiftFault, match=rf"^shift envelope .*{said}.*\(page_\d+.py, line \d+\)$"):
@@ -76,6 +82,7 @@ def test_a_wrong_change_is_said(old: str, new: str, said: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("old", "new", "said"), PLAYED, ids=[said for *_, said in PLAYED])
+@pytest.mark.filterwarnings("error")
 def test_a_wrong_layer_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
     imported(tmp_path, PAGE, old, new)
     with pytest.raises(ShiftFault, match=rf"{said}.*\(page_\d+.py, line \d+\)$"):
@@ -98,6 +105,38 @@ def test_a_layer_that_forgets_the_fields_is_named(tmp_path: Path) -> None:
     (broken,) = plan.skipped
     assert broken.broken
     assert "it must move `fields` with it" in broken.not_applicable
+
+
+NO_SHIFT = [
+    ("layer=Surface(names={t.name: 'same' for t in scene.tools})", "two tools are shown as 'same'"),
+    ("layer=Surface(names={scene.tools[0].name: 'x y'})", "a tool is shown as 'x y': a name is"),
+]
+
+
+@pytest.mark.parametrize(("made", "said"), NO_SHIFT, ids=["same", "odd"])
+def test_names_that_no_client_takes_are_broken_in_a_run_too(
+    made: str, said: str, tmp_path: Path
+) -> None:
+    shift = f"named_{tmp_path.name}"
+    change = f"from toolshift import Surface; return Change({made})"
+    imported(tmp_path, PAGE, "def envelope(", f"def {shift}(", MAKE, change)
+    plan = make_plan(select(Selection(worlds=("poi",), shifts=(shift,), tasks=1, placebo=False)))
+    (broken,) = plan.skipped
+    assert broken.broken
+    assert re.search(rf"{said}.* \(page_\d+.py, line \d+\)$", broken.not_applicable)
+
+
+def test_a_change_of_nothing_is_none_that_was_tried(tmp_path: Path) -> None:
+    shift = f"nothing_{tmp_path.name}"
+    imported(tmp_path, PAGE, "def envelope(", f"def {shift}(", MAKE, "return Change()")
+    with pytest.raises(UsageError, match="it changes nothing here: let it raise NotApplicable"):
+        make_plan(select(Selection(worlds=("poi",), shifts=(shift,), tasks=1)))
+
+
+def test_the_name_of_a_family_is_refused(tmp_path: Path) -> None:
+    imported(tmp_path, PAGE, "def envelope(", "def formats(")
+    with pytest.raises(UsageError, match=r"'formats' \(page_.*ToolShift has a family of this name"):
+        check_name(declared["formats"])
 
 
 def test_a_name_of_ours_is_refused(tmp_path: Path) -> None:

@@ -137,6 +137,16 @@ def ended(fault: BaseException) -> str:
     return f"{described(fault)}: what runs the file as a script goes under `if __name__ == ...`"
 
 
+def kind_of(returned: object) -> str:
+    """The type of what foreign code returned, by name.
+
+    A coroutine is closed: Python would warn that nobody awaits it, before the error that says so.
+    """
+    if inspect.iscoroutine(returned):
+        returned.close()
+    return type(returned).__name__
+
+
 def placed(text: str, place: str) -> str:
     """Adds the place in brackets to a text, if it is known and not in the text yet."""
     return f"{text} ({place})" if place and place not in text else text

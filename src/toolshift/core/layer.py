@@ -7,7 +7,7 @@ from functools import cache
 from inspect import get_annotations
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from toolshift.core.errors import ShiftFault, defined_at, described, place_of, placed
+from toolshift.core.errors import ShiftFault, defined_at, described, kind_of, place_of, placed
 from toolshift.core.tool import Hint, Result, Tool
 
 Below = Callable[[str, dict[str, Any]], Result]
@@ -318,14 +318,17 @@ def _wrong_in(result: Result) -> str:
 def _wanted(returned: object, what: str) -> str:
     if returned is None:
         return f"returned nothing: end it with a `return` of {what}"
-    return f"returned {type(returned).__name__}, not {what}"
+    return f"returned {kind_of(returned)}, not {what}"
 
 
 def _phase(layer: Layer, memory: Memory) -> int:
     try:
-        return layer.phase(memory)
+        phase: object = layer.phase(memory)
     except Exception as fault:
         raise LayerFault(layer, fault, "phase") from fault
+    if isinstance(phase, int):
+        return phase
+    raise LayerFault(layer, WrongReturn(_wanted(phase, "a whole number")), "phase")
 
 
 def _shown(layer: Layer, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
@@ -339,7 +342,7 @@ def _shown(layer: Layer, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool,
         return shown
     what = "a tuple of toolshift.Tool"
     if wrong is not None:
-        message = f"returned {type(wrong).__name__} among the tools, not {what}"
+        message = f"returned {kind_of(wrong)} among the tools, not {what}"
     else:
         message = _wanted(returned, what)
     raise LayerFault(layer, WrongReturn(message), "tools")

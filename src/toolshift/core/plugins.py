@@ -153,5 +153,11 @@ def _from_file(plugin: str, file: Path) -> ModuleType:
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[file.stem] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:  # half a module must not pass for the whole one when it is asked for next
+        del sys.modules[file.stem]
+        if known is not None:
+            sys.modules[file.stem] = known
+        raise
     return module

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, wraps
 from random import Random
-from typing import Any, Literal, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from toolshift.core.ask import Ask
 from toolshift.core.errors import UsageError, defined_at, placed
@@ -141,6 +141,25 @@ declared: dict[str, Shift] = {}
 """What `shift` has registered in this process; `toolshift.shifts.registry` finds shifts."""
 
 
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+def _in_brackets(make: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """Says what is missing where a decorator that needs brackets stands over a function bare."""
+
+    @wraps(make)
+    def called(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+        if given:
+            what = getattr(given[0], "__name__", type(given[0]).__name__)
+            place = placed(f"shift {what!r}", defined_at(given[0]))
+            raise UsageError(f"{place}: write @shift(tier=..., dimension=...) over it")
+        return make(*given, **named)
+
+    return called
+
+
+@_in_brackets
 def shift(
     *,
     tier: Tier,
@@ -173,18 +192,20 @@ def shift(
         A decorator, which returns the function as it was.
 
     Raises:
-        UsageError: where another module has a shift of this name, and for a tier, dimension, level
-            or `preserves` that there is not.
+        UsageError: where another module has a shift of this name, for a name that no selection
+            can reach, and for a tier, dimension, level or `preserves` that there is not.
     """
-    own = name
+    given_name = name
 
     def register(rule: Rule) -> Rule:
         if not callable(rule) or isinstance(rule, type):
             raise UsageError(
                 f"@shift(...) must decorate a function of (scene, rng, severity), not {rule!r:.80}"
             )
-        name = own or rule.__name__
-        wrong = next(_wrong_values(tier, dimension, preserves, level, order, version), "")
+        name = given_name or getattr(rule, "__name__", "")
+        wrong = _wrong_name(name)
+        wrong = wrong or next(_wrong_values(tier, dimension, preserves, level, order, version), "")
+        wrong = wrong or next(_wrong_extras(imitates, one_level), "")
         if name in declared and declared[name].rule.__module__ != rule.__module__:
             other = declared[name].rule.__module__
             wrong = wrong or f"{other} has a shift of this name already; choose another"
@@ -209,6 +230,35 @@ def shift(
         return rule
 
     return register
+
+
+_SELECTS = ("all", "clean", *TIERS)
+"""What a selection reads as something else than one shift."""
+
+
+def _wrong_name(name: object) -> str:
+    """Why a selection could not reach a shift of this name; "" where it can.
+
+    There `:`, `+`, `*` and a space end a name, and what ends in `.json` is a file.
+    """
+    advice = 'choose another, with name="..." or for the function'
+    if not isinstance(name, str):
+        return f"name must be a text, not {name!r:.80}"
+    if not name:
+        return 'it has no name: give it one, with name="..."'
+    if name in _SELECTS:
+        return f"in a selection {name!r} does not mean one shift; {advice}"
+    if not re.fullmatch(r"\w[\w.-]*(@\d{1,3})?", name) or name.endswith(".json"):
+        return f"a selection cannot name it: letters, digits, _ and - only; {advice}"
+    return ""
+
+
+def _wrong_extras(imitates: object, one_level: object) -> Iterator[str]:
+    """What `@shift` was given for what may be left out, where it is of another type."""
+    if not isinstance(imitates, str):
+        yield f"imitates must be a text, not {imitates!r:.80}"
+    if not isinstance(one_level, bool):
+        yield f"one_level must be True or False, not {one_level!r:.80}"
 
 
 def _wrong_values(

@@ -9,7 +9,15 @@ from random import Random
 from typing import Any, Literal
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
+from toolshift.core.errors import (
+    UsageError,
+    WorldFault,
+    defined_at,
+    described,
+    kind_of,
+    place_of,
+    placed,
+)
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.solver import Known, Solve, Solver
 from toolshift.core.tables import table_beside
@@ -114,7 +122,7 @@ def _no_record(tool: Tool, data: object, place: str) -> str:
     """The message for an action that returns something else than its tool declares."""
     wanted = "a list of dicts, as it has many=True" if tool.many else "a dict"
     advice = "; a tool that returns a list has many=True" if isinstance(data, list) else ""
-    message = f"the action of {tool.name} returned {type(data).__name__}, not {wanted}{advice}"
+    message = f"the action of {tool.name} returned {kind_of(data)}, not {wanted}{advice}"
     return placed(message, place)
 
 
@@ -246,7 +254,7 @@ def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
         place = "" if place_of(fault) else defined_at(world.build)
         raise WorldFault(f"{placed(f'{called} raised {described(fault)}', place)}") from fault
     if not hasattr(db, "seed"):
-        message = f"{called} returned {type(db).__name__} without an attribute `seed`"
+        message = f"{called} returned {kind_of(db)} without an attribute `seed`"
         raise WorldFault(
             f"{placed(message, defined_at(world.build))}: return an object with seed=seed, such as "
             "types.SimpleNamespace(seed=seed, ...)"

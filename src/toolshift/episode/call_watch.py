@@ -178,7 +178,20 @@ class CallWatch:
             return "bad_arguments"
         if step.ok or step.provoked or step.error == "gone":
             return ""
-        return "bad_arguments"
+        return "wrong_order" if self._too_early(step) else "bad_arguments"
+
+    def _too_early(self, step: Step) -> bool:
+        """Whether a call is as the task needs it, and stands before one that has to go before it.
+
+        What it passes is right, even where nothing has told it yet: only its place is wrong.
+        """
+        done = [call for made in self.made if made.ok for call in made.true]
+        walk = [call for call in self.scene.rehearsal if call.kind == "call" and call.ok]
+        before = takewhile(lambda call: call.name != step.name or differing(call, step), walk)
+        needed = list(before)
+        return len(needed) < len(walk) and any(
+            call not in done for each in needed for call in each.true
+        )
 
     def _stood_for(self, name: str) -> Tool | None:
         """The clean tool in the place of which one has come since the tools were listed."""
@@ -197,6 +210,8 @@ class CallWatch:
             if call.name == tool.name
             and all(call.given.get(name) == arguments.get(name) for name in needed)
         ]
+        made = [step.given for step in self.made if step.ok and step.name == tool.name]
+        alike = [given for given in alike if given not in made] or alike  # what is still to come
         used = {name for name, _ in self._right_values(tool)}
         without = {name for name in used if any(name not in given for given in alike)}
         spare = {p.name for p in tool.params if not p.required} - (used - without)

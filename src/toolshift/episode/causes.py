@@ -144,6 +144,8 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
         _, cause = slips[0]
         root = _root_of(scene, steps, slips)
         return cause if root is None else _cause_of_picking(scene, steps, root)
+    if end == "answered" and _said_nothing(scene, steps):
+        return BROKE_DOWN
     if end == "refused" or _refused_a_turn(scene, steps):
         if _stopped_short(scene, steps):
             return "no_recovery"
@@ -192,6 +194,15 @@ def _refused_a_turn(scene: Scene, steps: Sequence[Step]) -> bool:
         step.name in REASONS and not ask.blocked
         for ask, step in zip(scene.asks, answers, strict=False)
     )
+
+
+def _said_nothing(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether the first wrong answer is empty; the last answer, where none is wrong."""
+    answers = [step for step in steps if step.kind == "answer"]
+    right = answers_right(scene, steps)
+    wrong = [step for step, fine in zip(answers, right, strict=False) if not fine]
+    judged = (wrong or answers[-1:])[:1]
+    return any(not step.said.strip() and step.name not in REASONS for step in judged)
 
 
 def _as_first_made(
@@ -579,8 +590,10 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
                 or _passed_over(scene, step, after)
             )
             wrote = _writes_unasked(scene, step)
-            if cause == "wrong_tool" and wrote and _went_on(scene, steps[:number], after):
-                cause = "surplus_write"  # in place of nothing
+            asked = (*scene.outcome.effects, *scene.outcome.forgiven)
+            in_place = bool(asked) and not _went_on(scene, steps[:number], after)
+            if cause == "wrong_tool" and wrote and not in_place:  # of a write, or of another step
+                cause = "surplus_write"
             harmless = (
                 (cause == "wrong_tool" and _came_to_nothing(watch, step, after))
                 or (cause == "invented_tool" and _went_on(scene, steps[:number], after))
@@ -683,11 +696,24 @@ def _stopped_at_a_page(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
         if call.name == later.name == step.name and offers_more(call.text)
     ]
     varied = [keys for keys in turns if 0 < len(keys) <= _PAGE_ARGUMENTS]
-    if _is_unread(_next_call(after)):
+    if _is_unread(_next_call(after)) or any(_asked_on(scene, step, s, varied) for s in after):
         return False
     return bool(varied) and not any(
         later.name == step.name and later.ok and differing(step, later) in varied for later in after
     )
+
+
+def _asked_on(scene: Scene, step: Step, later: Step, varied: Sequence[frozenset[str]]) -> bool:
+    """Whether a call was to read on, and was refused for the page that it names: its own mistake.
+
+    The page may stand in an argument that the tool has not, such as a cursor.
+    """
+    if later.name != step.name or later.error != "invalid_arguments":
+        return False
+    tool = next((tool for tool in scene.reachable if tool.name == step.name), None)
+    known = {param.name for param in tool.params} if tool else set()
+    unlike = differing(step, later)
+    return bool(unlike) and any(unlike & known <= keys for keys in varied)
 
 
 def _never_asked_for(scene: Scene, step: Step, after: Sequence[Step]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -40,7 +40,7 @@ class Spot(msgspec.Struct, frozen=True):
     episode: str = ""
 
 
-class GridRow(msgspec.Struct, frozen=True):
+class GridRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One change, over all tasks.
 
     Attributes:
@@ -48,12 +48,14 @@ class GridRow(msgspec.Struct, frozen=True):
         tier: of the shifts; "none" for the clean tasks and the placebo.
         spots: one a task, in the order of `Grid.tasks`.
         lost: how many tasks always pass clean and fail here in some episode.
+        broken: whether the code of the change failed wherever it was to be applied.
     """
 
     label: str
     tier: str
     spots: list[Spot]
     lost: int
+    broken: bool = False
 
 
 class CauseCount(msgspec.Struct, frozen=True):
@@ -170,11 +172,14 @@ def make_grid(plan: Plan, tasks: Mapping[str, str], episodes: Episodes) -> Grid 
     barred: dict[str, set[str]] = defaultdict(set)
     tiers: dict[str, str] = {CLEAN: "none"}
     open_: dict[str, set[str]] = defaultdict(set)
+    broken: set[str] = set()
     for planned in plan.rows:
         label = shift_of(planned.cell) or CLEAN
         shifted = arm_of(planned.cell) == "shifted"
         tiers.setdefault(label, tier_of(planned.cell) if shifted else "none")
         (barred if planned.not_applicable else open_)[label].add(planned.cell.lineage)
+        if planned.broken:
+            broken.add(label)
     causes = episodes.causes
     for row in episodes.rows:
         cell = episodes.scenes.cells[row["place"]]
@@ -192,18 +197,26 @@ def make_grid(plan: Plan, tasks: Mapping[str, str], episodes: Episodes) -> Grid 
         ]
         for label in order
     }
-    return _counted(list(tasks.values()), spots, tiers, _voids(found))
+    broken = {label for label in broken if not open_[label]}
+    return _counted(list(tasks.values()), spots, tiers, broken, _voids(found))
 
 
 def _counted(
     tasks: list[str],
     spots: dict[str, list[Spot]],
     tiers: Mapping[str, str],
+    broken: Collection[str],
     voids: list[CauseCount],
 ) -> Grid:
     sound = [spot.state == "passes" for spot in spots[CLEAN]]
     rows = [
-        GridRow(label, tiers[label], row, sum(map(_is_lost, sound, row)) if label != CLEAN else 0)
+        GridRow(
+            label,
+            tiers[label],
+            row,
+            sum(map(_is_lost, sound, row)) if label != CLEAN else 0,
+            label in broken,
+        )
         for label, row in spots.items()
     ]
     changed = [row for row in rows if row.label not in (CLEAN, PLACEBO)]

@@ -98,7 +98,10 @@ def _under_change(grid: Grid) -> str:
     dead = [row for row in grid.changes if _is_dead(row)]
     if not grid.scored:
         if not dead:
-            return ". No change was tried."
+            broken = [words(row.label) for row in grid.changes if row.broken]
+            verb = "is" if len(broken) == 1 else "are"
+            why = f": {', '.join(broken)} {verb} broken" if broken else ""
+            return f". No change was tried{why}."
         return ". Not measured under any change: no episode with one has a verdict."
     if not grid.solved:
         return ", so no change can lower this."
@@ -247,7 +250,7 @@ def marks_in_words(grids: Sequence[Grid], labels: Sequence[str], short: bool = F
 
 def rest_in_words(chosen: ShownRows) -> list[str]:
     """What is not among the rows that `shown_rows` chose."""
-    _, more, fine, nowhere, waiting = chosen
+    _, more, fine, nowhere, waiting, broken = chosen
     parts = []
     if more:
         parts.append(f"{more} more change{'s have' if more > 1 else ' has'} failures")
@@ -255,6 +258,8 @@ def rest_in_words(chosen: ShownRows) -> list[str]:
         parts.append(f"{fine} change{'s have' if fine > 1 else ' has'} no failure")
     if nowhere:
         parts.append(f"{nowhere} change{'s apply' if nowhere > 1 else ' applies'} to no task")
+    if broken:
+        parts.append(f"{broken} change{'s are' if broken > 1 else ' is'} broken")
     if waiting:
         parts.append(f"{waiting} change{'s' * (waiting > 1)} not run yet")
     return parts
@@ -365,6 +370,7 @@ class ShownRows(NamedTuple):
         fine: changes without a failure that are not.
         nowhere: changes that apply to no task.
         waiting: changes that apply, of which no episode has been run.
+        broken: changes whose own code fails.
     """
 
     labels: list[str]
@@ -372,6 +378,7 @@ class ShownRows(NamedTuple):
     fine: int
     nowhere: int
     waiting: int
+    broken: int = 0
 
 
 def shown_rows(grids: Sequence[Grid], most: int) -> ShownRows:
@@ -392,12 +399,13 @@ def shown_rows(grids: Sequence[Grid], most: int) -> ShownRows:
         one not in played and any(s.state == "not_run" for g in grids for s in _row(g, one).spots)
         for one in changes
     )
-    fine, nowhere = len(played) - len(bad), len(changes) - len(played) - waiting
+    broken = sum(one not in played and _row(grids[0], one).broken for one in changes)
+    fine, nowhere = len(played) - len(bad), len(changes) - len(played) - waiting - broken
     placebo = [PLACEBO] * (PLACEBO in rank and rank[PLACEBO][0] < 0)
     if most >= len(played):
-        return ShownRows([*labels[:1], *placebo, *played], 0, 0, nowhere, waiting)
+        return ShownRows([*labels[:1], *placebo, *played], 0, 0, nowhere, waiting, broken)
     shown = [*labels[:1], *placebo, *bad[:most]]
-    return ShownRows(shown, len(bad[most:]), fine, nowhere, waiting)
+    return ShownRows(shown, len(bad[most:]), fine, nowhere, waiting, broken)
 
 
 def _row(grid: Grid, label: str) -> GridRow:

@@ -20,7 +20,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, placed
 from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
-from toolshift.core.names import MAX_NAME, is_taken_by_all, letters, unknown
+from toolshift.core.names import letters, unknown
 from toolshift.core.plugins import undecorated
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable, Shift, declared
@@ -34,7 +34,7 @@ from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.episode.grading_rules import effects_of
 from toolshift.episode.oracle import OracleAgent
-from toolshift.runs.check_shift import misread
+from toolshift.runs.check_shift import misnamed, misread
 from toolshift.runs.check_wording import wording_auc
 from toolshift.runs.check_world import world_findings
 from toolshift.shifts.registry import apply, check_name, find_shift, shifts
@@ -317,17 +317,9 @@ def _place(scene: Scene) -> str:
 
 
 def _misnamed(scene: Scene) -> str:
-    """A name that two shown tools have, or that a shift has made and not all clients would take;
-    "" for none."""
-    names = [tool.name for tool in scene.tools]
-    own = {tool.name for tool in scene.truth.tools}
-    for name in names:
-        if names.count(name) > 1:
-            return f"in {_where([scene])} two tools are shown as {name!r}"
-        if name not in own and not is_taken_by_all(name):
-            advice = f"a name is up to {MAX_NAME} letters, digits, _ and -"
-            return f"in {_where([scene])} a tool is shown as {name!r}: {advice}"
-    return ""
+    """What is wrong with the name of a shown tool, and where; "" for nothing."""
+    wrong = misnamed(scene)
+    return f"in {_where([scene])} {wrong}" if wrong else ""
 
 
 def _unprovoked(scene: Scene) -> str:

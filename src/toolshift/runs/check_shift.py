@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from toolshift.core.errors import defined_at, placed
+from toolshift.core.names import MAX_NAME, is_taken_by_all
 from toolshift.core.render import facts
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Solver
@@ -17,17 +18,47 @@ from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts.registry import find_shift
 
 
+def is_theirs(scene: Scene) -> bool:
+    """Whether a plugin's shift is among those that have made a scene; ours are checked."""
+    return any(
+        not find_shift(applied.shift).rule.__module__.startswith("toolshift.")
+        for applied in scene.shifts
+    )
+
+
+def changes_nothing(scene: Scene) -> bool:
+    """Whether shifts have left all as it was: no layer came, and no part of the task is another."""
+    clean = scene.clean
+    values = ("layers", "asks", "outcome", "system", "task")
+    return (
+        bool(scene.shifts)
+        and all(getattr(scene, part) == getattr(clean, part) for part in values)
+        and scene.truth is clean.truth
+        and scene.world is clean.world
+    )
+
+
+def misnamed(scene: Scene) -> str:
+    """A name that two shown tools have, or that a shift has made and not all clients would take;
+    "" for none."""
+    names = [tool.name for tool in scene.tools]
+    own = {tool.name for tool in scene.truth.tools}
+    for name in names:
+        if names.count(name) > 1:
+            return f"two tools are shown as {name!r}"
+        if name not in own and not is_taken_by_all(name):
+            advice = f"a name is up to {MAX_NAME} letters, digits, _ and -"
+            return f"a tool is shown as {name!r}: {advice}"
+    return ""
+
+
 def is_unproved(scene: Scene) -> bool:
     """Whether the oracle refuses a scene that a plugin's shift has made, and that has an answer.
 
     Ours are proved before they ship, and scenes over the user's own tools when they are made.
     """
     world = scene.world
-    theirs = any(
-        not find_shift(applied.shift).rule.__module__.startswith("toolshift.")
-        for applied in scene.shifts
-    )
-    if not theirs or not scene.solvable or not world.traceable or world.counts:
+    if not is_theirs(scene) or not scene.solvable or not world.traceable or world.counts:
         return False
     return not scene.rehearsal or scene.rehearsal[-1].kind != "answer"
 

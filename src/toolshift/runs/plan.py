@@ -25,7 +25,7 @@ from toolshift.core.scene import Applied, Scene, Stack
 from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.check_shift import is_unproved, misread
+from toolshift.runs.check_shift import changes_nothing, is_theirs, is_unproved, misnamed, misread
 from toolshift.runs.suite import ResolvedSelection
 from toolshift.shifts.registry import find_shift, shifts
 from toolshift.shifts.stacks import Arm, as_applied
@@ -290,6 +290,8 @@ def _try(task: Cell, stack: Stack) -> Planned:
         broken = described(fault)
     if broken:
         return Planned(cell, broken, broken=True)
+    if is_theirs(scene) and changes_nothing(scene):
+        return Planned(cell, "it changes nothing here: let it raise NotApplicable with the reason")
     return Planned(msgspec.structs.replace(cell, task=scene.task.id))
 
 
@@ -307,6 +309,8 @@ def _broken(scene: Scene) -> str:
             raise
         place = place_of(fault) or defined_at(find_shift(scene.shifts[-1].shift).rule)
         return misread(scene) or placed(described(fault), place)
+    if wrong := misnamed(scene) if is_theirs(scene) else "":
+        return placed(wrong, defined_at(find_shift(scene.shifts[-1].shift).rule))
     if not scene.shifts or not is_unproved(scene):
         return ""
     why = misread(scene) or "the right answer cannot be reached through what it shows"

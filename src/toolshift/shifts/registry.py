@@ -14,6 +14,7 @@ from toolshift.core.errors import (
     UsageError,
     defined_at,
     described,
+    kind_of,
     place_of,
     placed,
 )
@@ -35,6 +36,7 @@ from toolshift.core.step import Step
 from toolshift.episode.episode import End
 from toolshift.episode.grade import regrade
 from toolshift.shifts import facts
+from toolshift.shifts.training_families import TRAINING_FAMILIES
 
 UNPROVED = "under it, what the task expects to be called does not pass the task's own check"
 UNPROVEN = "together with the shifts before it, it makes a scene that the oracle cannot solve"
@@ -121,11 +123,14 @@ def _load_plugins() -> None:
 
 
 def check_name(shift: Shift) -> None:
-    """Checks that a shift has no name of ours."""
-    ours = OURS.get(shift.name, "").partition(":")[0]
-    if ours and not shift.rule.__module__.startswith("toolshift."):
+    """Checks that a shift has no name of ours, and none that stands for several shifts."""
+    if shift.rule.__module__.startswith("toolshift."):
+        return
+    families = TRAINING_FAMILIES.names()
+    known = "a shift" if shift.name in OURS else "a family" if shift.name in families else ""
+    if known:
         place = placed(f"shift {shift.name!r}", defined_at(shift.rule))
-        raise UsageError(f"{place}: ToolShift has a shift of this name already; choose another")
+        raise UsageError(f"{place}: ToolShift has {known} of this name already; choose another")
 
 
 def _no_shift(thing: object) -> str:
@@ -293,8 +298,11 @@ def _change(shift: Shift, scene: Scene, rng: Random, severity: Severity) -> Chan
         fault_text = f"shift {shift.name} raised {described(fault)}"
         raise ShiftFault(placed(fault_text, place_of(fault) or defined_at(shift.rule))) from fault
     if isinstance(change, Change):
+        if change.asks == () and scene.asks:  # a server that is shifted live has no turns at all
+            fault_text = f"shift {shift.name} returned no turn of the user: asks is empty"
+            raise ShiftFault(placed(fault_text, defined_at(shift.rule)))
         return change
-    what, advice = type(change).__name__, ""
+    what, advice = kind_of(change), ""
     if isinstance(change, Layer):
         advice = f": return Change(layer={what}(...))"
     elif change is None:

@@ -140,12 +140,15 @@ _ELSE = re.compile(r"\b(?:either|or|maybe|perhaps|possibly|alternatively|otherwi
 def offers_several(answer: str, wanted: str) -> bool:
     """Whether an answer says the expected value and, in place of it, another one of its form.
 
-    A value in words has a form only where it has a figure or a capital: "Lena or Tom".
+    A value in words has a form only where it has a figure or a capital: "Lena or Tom". Any other is
+    one of several where it stands at an "or": "shipped or delivered".
     """
     sought = value_of(wanted)
     form = re.compile(rf"(?<!\w){_form(wanted)}(?!\w)")
     if not sought and not re.search(r"[A-Z\d]", wanted):
-        return False
+        text = plain(answer)
+        spots = (spot for spot in places(text, wanted) if verdict(text, *spot, True) != "denied")
+        return any(_is_choice(text, *spot) for spot in spots)
     parts = _ELSE.split(plain(answer))
     said = [bool(passage(part, wanted)) for part in parts]
     others = [
