@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Reply, ToolCall
+from toolshift.core.message import Reply
 from toolshift.core.scene import Scene
 from toolshift.dialects import DIALECTS, as_request
 from toolshift.episode.draw import make_scene

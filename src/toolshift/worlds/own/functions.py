@@ -206,7 +206,7 @@ def doc_of(function: Any) -> str:
         return inspect.cleandoc(own) if own else doc_of(function.func)
     said = inspect.getdoc(function)
     if not said and not inspect.isroutine(function) and not inspect.isclass(function):
-        said = inspect.getdoc(type(function).__call__)
+        said = inspect.cleandoc(type(function).__call__.__doc__ or "")
     return said or ""
 
 

@@ -18,7 +18,7 @@ import msgspec
 from toolshift.interop.schema import inlined
 
 JSONSchema = dict[str, Any]
-_JSON = ("", 0, 0.5, True, [], {})
+_JSON: tuple[Any, ...] = ("", 0, 0.5, True, [], {})
 _ANYTHING = {"$comment": "anything"}
 """An empty schema, for msgspec takes one that is empty for none."""
 _MARKS = ("pydantic", "pydantic_core", "annotated_types")

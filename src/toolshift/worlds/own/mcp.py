@@ -84,7 +84,7 @@ class McpSource:
         function = load_own(self.reset, self.file, place)
         try:
             finished(function(folder))
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             raise self.file.near(place, f"{self.reset} raised {described(fault)}") from fault
 
 

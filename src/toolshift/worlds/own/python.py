@@ -39,7 +39,6 @@ from toolshift.worlds.own.functions import (
 from toolshift.worlds.own.kinds import plain
 from toolshift.worlds.own.sources import failure_of, result_of
 
-
 _IMPORTS = RLock()
 """Held where a copy of a module stands for it; episodes in other threads import it meanwhile."""
 
@@ -171,7 +170,10 @@ class PythonSource:
         if not attribute:
             raise self.file.near(place, f"{reference!r} is not module:function")
         found = load_own(reference, self.file, place)
-        finished(getattr(modules[name], attribute)() if name in modules else found())
+        try:
+            finished(getattr(modules[name], attribute)() if name in modules else found())
+        except (Exception, SystemExit) as fault:
+            raise self.file.near(place, f"{reference} raised {described(fault)}") from fault
 
 
 def _copy(name: str, folder: Path) -> ModuleType:
@@ -191,8 +193,10 @@ def _copy(name: str, folder: Path) -> ModuleType:
         try:
             spec.loader.exec_module(module)
             for value in [*vars(module).values()]:
-                if getattr(value, "__pydantic_complete__", True) is False:
-                    value.model_rebuild(raise_errors=False)
+                own = inspect.isclass(value) and value.__module__ == name
+                if own and vars(value).get("__pydantic_complete__", True) is False:
+                    with suppress(Exception):
+                        value.model_rebuild(raise_errors=False)
         finally:
             del sys.modules[name]
             if imported is not None:
