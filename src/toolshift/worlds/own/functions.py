@@ -151,11 +151,7 @@ def _expected(kind: type, value: Any, name: str) -> Any:
 
 
 def parameters_of(function: Function) -> tuple[Parameter, ...]:
-    """What a call of a function gives it.
-
-    Raises:
-        ValueError: where Python does not know.
-    """
+    """What a call of a function gives it; a ValueError where Python does not know."""
     bound: Mapping[str, Any] = {}
     if isinstance(function, partial):
         bound = function.keywords
@@ -213,14 +209,8 @@ def doc_of(function: Any) -> str:
 def listed(name: str, function: Function, called: bool = True) -> dict[str, Any]:
     """A function as an MCP server would list it.
 
-    Args:
-        name: of the tool.
-        function: of the user's.
-        called: whether it is to be called, and not only listed; then each argument that must be
-            given has to be readable from JSON, and others that are not are left out.
-
-    Raises:
-        UsageError: where one is not, or Python does not know the arguments.
+    Where it is to be `called`, each argument that must be given has to be readable from JSON, and
+    others that are not are left out.
     """
     try:
         taken = parameters_of(function)
@@ -320,11 +310,7 @@ class Callee:
         return cls(function, parameters_of(function))
 
     def bound(self, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments of a tool as Python passes them.
-
-        Raises:
-            TypeError: where one is missing or not of its type; so does a ValueError.
-        """
+        """Arguments of a tool as Python passes them; a TypeError or ValueError where one is wrong."""
         names = {param.name: param for param in self.taken}
         bound = self.function.keywords if isinstance(self.function, partial) else {}
         for name in given.keys() & bound.keys() - names.keys():
