@@ -310,7 +310,7 @@ class Callee:
         return cls(function, parameters_of(function))
 
     def bound(self, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments of a tool as Python passes them; a TypeError or ValueError where one is wrong."""
+        """Arguments as Python passes them; a TypeError or ValueError where one is wrong."""
         names = {param.name: param for param in self.taken}
         bound = self.function.keywords if isinstance(self.function, partial) else {}
         for name in given.keys() & bound.keys() - names.keys():
