@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import report_of, run_spec
-from toolshift.connect import pytest_plugin
+from toolshift.connect import pytest_plugin, pytest_runs
 from toolshift.connect.pytest_runs import Asked, Played, ShiftResult
 from toolshift.core.errors import UsageError
 from toolshift.runs.execute import RunSpec
@@ -451,3 +451,45 @@ def test_a_marked_unittest_is_an_error(site: pytest.Pytester) -> None:
         """
     )
     pytest_in(site).assert_outcomes(errors=1)
+
+
+EACH = """
+import pytest
+
+
+@pytest.mark.toolshift(agent="memorises_names", worlds=["poi"], shifts=["clean"], tasks=1)
+def test_first(shift_result):
+    shift_result.assert_accuracy(0.5)
+
+
+@pytest.mark.toolshift(agent="oracle", worlds=["poi"], shifts=["clean"], tasks=1)
+def test_other(shift_result):
+    shift_result.assert_accuracy(0.5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (SystemExit(3), "the run broke off: SystemExit: 3"),
+        (ValueError("a bug"), "the run broke off: ValueError: a bug"),
+        (pytest.skip.Exception("no"), "the run broke off: Skipped: no"),
+    ],
+)
+def test_an_error_of_a_run_is_a_sentence_and_fails_its_own_tests(
+    site: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, fault: BaseException, said: str
+) -> None:
+    play = pytest_runs._play
+
+    def broken(asked: Asked, config: pytest.Config) -> Played:
+        if asked.agent != "oracle":
+            raise fault
+        return play(asked, config)
+
+    monkeypatch.setattr(pytest_runs, "_play", broken)
+    site.makepyfile(EACH)
+    done = pytest_in(site)
+    done.assert_outcomes(passed=2, errors=2)
+    text = done.stdout.str()
+    assert said in text
+    assert "Traceback" not in text

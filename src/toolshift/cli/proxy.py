@@ -40,7 +40,7 @@ from toolshift.core.values import as_json
 from toolshift.drift.lock import read_lock
 from toolshift.interop.client_files import server_of
 from toolshift.interop.mcp_client import Target
-from toolshift.interop.mcp_results import texts_of
+from toolshift.interop.mcp_results import words_of
 from toolshift.interop.server import Server, address_name, command_name
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities
@@ -351,8 +351,8 @@ def _print_trial(trial: Trial | None) -> None:
 
 
 def _quoted(answer: dict[str, Any]) -> str:
-    """The texts of an answer, the first lines of them."""
-    lines = "\n".join(texts_of(answer)).splitlines() or ["(no text)"]
+    """An answer in words, the first lines of them."""
+    lines = "\n".join(words_of(answer)).splitlines() or ["(no text)"]
     more = len(lines) - MAX_LINES
     cut = [*lines[:MAX_LINES], *([f"... {more} more lines"] if more > 0 else [])]
     return "\n".join(f"  | {visible(line)[:MAX_WIDTH]}" for line in cut)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.importing import load
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     try:
         labels = load(f"{RUNS}:labels_of")(_asked(metafunc.definition))
-    except UsageError:
+    except (Exception, SystemExit):
         labels = ["setup"]  # the fixture says what is wrong, and other tests are left alone
     metafunc.parametrize(FIXTURE, labels, indirect=True)
 
@@ -134,6 +134,8 @@ def shift_result(request: pytest.FixtureRequest) -> ShiftResult:
         found: ShiftResult | None = result_of(_asked(request.node), request.param, request.config)
     except UsageError as wrong:
         mistake = str(wrong)
+    except (Exception, SystemExit) as fault:
+        mistake = f"the run cannot be made or read: {described(fault)}"
     if mistake:  # not inside of the handler, or both errors would be shown
         pytest.fail(mistake, pytrace=False)
     if found is None:

@@ -19,7 +19,7 @@ import pytest
 from toolshift.agents.catalog import contestants, describe
 from toolshift.api import run_spec
 from toolshift.core.command_line import command
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.files import hold
 from toolshift.core.names import unknown
 from toolshift.core.terminal import progress
@@ -326,6 +326,10 @@ def _once(asked: Asked, config: pytest.Config) -> Played:
             known[key] = _play(asked, config)
         except UsageError as wrong:
             known[key] = wrong  # for the other tests, which would only fail again
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            raise
+        except BaseException as fault:  # an exit in an agent or a tool too
+            known[key] = UsageError(f"the run broke off: {described(fault)}")
     found = known[key]
     if isinstance(found, UsageError):
         raise found

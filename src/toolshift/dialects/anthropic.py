@@ -415,7 +415,8 @@ def _write_result(message: Message, block: Block | None) -> Block:
 def _retold(blocks: list[Block], text: str) -> list[Block]:
     """Blocks of a result with another text, which stands before pictures."""
     said: Block = next((block for block in blocks if block.get("type") == "text"), {"type": "text"})
-    return [{**said, "text": text}, *(block for block in blocks if block.get("type") != "text")]
+    told = [{**said, "text": text}] if text else []  # a text block may not be empty there
+    return [*told, *(block for block in blocks if block.get("type") != "text")]
 
 
 def _with_references(blocks: Iterable[Block], names: list[str]) -> Iterator[Block]:

@@ -151,7 +151,10 @@ class Episode:
     def _shown(self, result: Result, name: str) -> str:
         """The text of a result."""
         try:
-            return show(result)
+            text = show(result)
+            if not text.isascii():
+                text.encode()  # half a character, which no trace can hold
+            return text
         except (TypeError, ValueError, LookupError, AttributeError) as fault:
             if self.scene.layers:
                 made = WrongReturn(f"made {_UNSHOWN}: {fault}")
@@ -705,10 +708,18 @@ def _turn(
         return [{"role": "assistant", "content": first.said, **beside}, *_from_user(first)]
     content = first.said if first.kind == "call" else ""
     calls = [_as_call(name, step, step.extra if as_it_came else {}) for name, step in turn]
-    results = [_tool(name, step) for name, step in turn if step.kind != "refuse" and step.text]
+    results = [_tool(name, step) for name, step in turn if _is_answered(step)]
     heard = [m for _, step in turn if step.kind == "answer" for m in _from_user(step)]
     spoken = {"role": "assistant", "content": content, "tool_calls": calls, **beside}
     return [spoken, *results, *heard]
+
+
+def _is_answered(step: Step) -> bool:
+    """Whether a message of a tool follows a call: always, but for the one that ends the episode.
+
+    A result may be empty. Endpoints refuse a conversation in which a call has none.
+    """
+    return step.kind in ("call", "ask") or (step.kind == "answer" and bool(step.text))
 
 
 def _as_call(name: str, step: Step, extra: dict[str, Any]) -> dict[str, Any]:

@@ -25,11 +25,17 @@ UPSTREAM = "upstream"
 """The code of an error that the server put into words, and no layer."""
 
 
-def as_result(raw: Mapping[str, Any], source: Source | None) -> Result:
-    """What a server answered, as layers take it."""
-    texts = texts_of(raw)
+def as_result(raw: Mapping[str, Any], source: Source | None, alone: bool = False) -> Result:
+    """What a server answered, as layers take it.
+
+    With `alone` its reader gets nothing beside: what is no text is told in words (`words_of`).
+    """
+    texts = words = texts_of(raw)
+    if alone:
+        texts = [text for text in map(_text_in, _blocks(raw)) if text is not None]
+        words = words_of(raw)
     if raw.get("isError"):
-        return refused("\n".join(texts))
+        return refused("\n".join(words))
     fields = source.tool.returns if source else ()
     data = raw.get("structuredContent")
     if source is not None and source.envelope and isinstance(data, dict):
@@ -40,7 +46,7 @@ def as_result(raw: Mapping[str, Any], source: Source | None) -> Result:
     if data is None and len(texts) == 1:
         data, fields = _read(texts[0]), ()
     if not is_shallow(data) or not (isinstance(data, dict) or _is_records(data)):
-        data, fields = "\n".join(texts), ()
+        data, fields = "\n".join(words), ()
     return Result(True, data, fields)
 
 
@@ -132,6 +138,36 @@ def _strings(data: Any) -> set[str]:
 def texts_of(raw: Mapping[str, Any]) -> list[str]:
     """The texts of an answer."""
     return [str(block.get("text", "")) for block in _blocks(raw) if block.get("type") == "text"]
+
+
+def words_of(raw: Mapping[str, Any]) -> list[str]:
+    """An answer in words: its texts, those of embedded resources, and what else there is."""
+    return [_named(block) if (text := _text_in(block)) is None else text for block in _blocks(raw)]
+
+
+def _text_in(block: Mapping[str, Any]) -> str | None:
+    """The text of a block, or of the resource in it; None where it has none."""
+    held = block.get("resource") if block.get("type") == "resource" else block
+    text = held.get("text") if isinstance(held, dict) else None
+    if _is_text(block):
+        return str(block.get("text", ""))
+    return text if isinstance(text, str) and held is not block else None
+
+
+def _named(block: Mapping[str, Any]) -> str:
+    """What stands for a block that is no text: `[image/png, 12 bytes]`, `[resource link: URI]`."""
+    kind = str(block.get("type") or "content without a type")
+    if kind == "resource_link":
+        return f"[resource link: {block.get('uri') or block.get('name')}]"
+    held = block.get("resource")
+    inner: Mapping[str, Any] = held if isinstance(held, dict) else block
+    uri = inner.get("uri")
+    data = inner.get("data", inner.get("blob"))
+    said = [f"resource {uri}"] if isinstance(uri, str) else []
+    said += [str(inner["mimeType"])] if inner.get("mimeType") else [] if said else [kind]
+    if isinstance(data, str):
+        said.append(f"{len(data.rstrip('=')) * 3 // 4} bytes")  # of Base64
+    return f"[{', '.join(said)}]"
 
 
 def _blocks(raw: Mapping[str, Any]) -> list[Raw]:

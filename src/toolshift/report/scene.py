@@ -153,7 +153,7 @@ def _lines(step: Step) -> list[str]:
 
 def _told(step: Step) -> list[str]:
     if step.kind == "call":
-        return [f"> {as_call(step)}", f"< {_short(step.text)}"]
+        return [f"> {as_call(step)}", f"< {_short(step.text) or '(an empty result)'}"]
     if step.kind in ("failure", "budget"):
         return [f"! {step.kind}: {step.said}"]
     kind = "ask" if step.name == ASK_USER else "refuse" if step.name else step.kind

@@ -7,18 +7,23 @@ each annotation: no other may be needed, and each that is named must be.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import pathlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional
 from uuid import UUID
 
+import msgspec
+import pydantic
 import pytest
-from pydantic import TypeAdapter
+from pydantic import Field, PositiveInt, TypeAdapter
 from typing_extensions import TypedDict
 
-from toolshift.worlds.own.python import PythonTools, _listed
+from toolshift.core.errors import UsageError
+from toolshift.worlds.own.functions import listed
+from toolshift.worlds.own.python import PythonTools
 
 JSONSchema = dict[str, Any]
 
@@ -58,6 +63,16 @@ class Partial(TypedDict, total=False):
 
 class Outside:
     """A class that says nothing of its fields."""
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: int = Field(ge=0, description="Age in years")
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    x: PositiveInt
 
 
 class Pair(NamedTuple):
@@ -243,8 +258,22 @@ TABLE: list[tuple[Any, set[str], Any]] = [
     (Decimal, {"a decimal is a text"}, "1.50"),
 ]  # fmt: skip
 """An annotation, the differences between the two schemas, and a JSON value; `...` for none."""
-ANYTHING = (Iterable[int], complex, Callable[[int], int], Point | Row, Outside)
-"""What ours has no schema for; such an argument may be anything, and is given as it comes."""
+ANYTHING = (Iterable[int], Sized, list[Hashable])
+"""What ours has no schema for: a value of JSON is one as it is, and is given as it comes."""
+NEEDS_PYDANTIC = [
+    (Person, {"name": "Al", "age": 3}, Person(name="Al", age=3)),
+    (list[Person], [{"name": "Al", "age": 3}], [Person(name="Al", age=3)]),
+    (Person | None, None, None),
+    (Annotated[int, Field(ge=1, le=5, description="one to five")], 3, 3),
+    (PositiveInt, 3, 3),
+    (Point | Row, {"x": 1}, Point(1)),
+    (complex, "1+2j", 1 + 2j),
+    (pathlib.Path | int, "a/b", pathlib.Path("a/b")),
+    (Checked, {"x": 1}, Checked(1)),
+]
+"""An annotation that pydantic reads, a JSON value, and what the function is given."""
+UNREADABLE = (Outside, Callable[[int], int], Outside | int)
+"""What no JSON can be read as."""
 
 
 def takes(annotation: Any) -> Callable[..., Any]:
@@ -258,7 +287,7 @@ def takes(annotation: Any) -> Callable[..., Any]:
 
 
 def ours(annotation: Any) -> JSONSchema:
-    shown = _listed("function", takes(annotation))["inputSchema"]
+    shown = listed("function", takes(annotation))["inputSchema"]
     assert shown["required"] == ["value"]
     return shown["properties"]["value"]  # type: ignore[no-any-return]
 
@@ -312,9 +341,91 @@ def test_a_function_is_given_what_pydantic_would_give_it(annotation: Any, value:
 
 
 @pytest.mark.parametrize("annotation", ANYTHING, ids=str)
-def test_difference_what_has_no_schema_here_may_be_anything(annotation: Any) -> None:
-    """Pydantic describes some of these, and refuses to describe the others."""
-    assert ours(annotation) == {}
+def test_difference_what_json_is_as_it_stands_has_no_schema(annotation: Any) -> None:
+    assert without("items", {})(ours(annotation)) in ({}, {"type": "array"})
+    given = PythonTools({"take": takes(annotation)}, None).call("take", {"value": ["a"]})
+    assert given.data == ["a"]
+
+
+@pytest.mark.parametrize(("annotation", "value", "expected"), NEEDS_PYDANTIC, ids=str)
+def test_pydantic_reads_its_own_and_what_msgspec_does_not(
+    annotation: Any, value: Any, expected: Any
+) -> None:
+    schema = written_out(TypeAdapter(annotation).json_schema())
+    assert ours(annotation) == {key: v for key, v in schema.items() if key != "title"}
+    given: list[Any] = []
+    take = takes(annotation)
+
+    def taken(value: Any) -> None:
+        given.append(value)
+
+    taken.__annotations__ = take.__annotations__
+    found = PythonTools({"take": taken}, None).call("take", {"value": value})
+    assert found.ok, found
+    assert given == [expected]
+    assert type(given[0]) is type(expected)
+
+
+def test_a_model_inside_of_a_class_that_pydantic_does_not_know() -> None:
+    """The two read a value together: msgspec's own class, with a model and a path in it."""
+
+    class Trip(msgspec.Struct):
+        guest: Person
+        notes: pathlib.PurePosixPath
+
+    def go(trip: Trip) -> list[Any]:
+        return [type(trip.guest).__name__, trip.notes, trip.guest]
+
+    given = {"trip": {"guest": {"name": "Al", "age": 1}, "notes": "a/b"}}
+    go.__annotations__ = {"trip": Trip, "return": list}
+    found = PythonTools({"go": go}, None).call("go", given)
+    assert found.data == ["Person", "a/b", {"name": "Al", "age": 1}]
+    wrong = PythonTools({"go": go}, None).call("go", {"trip": {"guest": {}, "notes": "a"}})
+    assert "name: Field required; age: Field required" in wrong.data["error"]["message"]
+
+
+@pytest.mark.parametrize("annotation", UNREADABLE, ids=str)
+def test_what_no_json_is_read_as_is_refused_and_left_out_where_it_has_a_default(
+    annotation: Any,
+) -> None:
+    """Where tools are only listed, as for a change of theirs, all are shown."""
+    with pytest.raises(UsageError, match=r"^function: no JSON can be read as its argument value"):
+        listed("function", takes(annotation))
+    assert listed("function", takes(annotation), called=False)["inputSchema"]["required"]
+
+    def also(x: int, value: Any = None) -> None: ...
+
+    also.__annotations__ = {"x": int, "value": annotation}
+    assert [*listed("also", also)["inputSchema"]["properties"]] == ["x"]
+
+
+def test_a_result_is_declared_and_written_as_pydantic_writes_it() -> None:
+    def people() -> list[Person]:
+        return [Person(name="Al", age=3)]
+
+    people.__annotations__ = {"return": list[Person]}
+    declared = listed("people", people)["outputSchema"]["properties"]["result"]
+    assert declared["items"]["properties"].keys() == {"name", "age"}
+    found = PythonTools({"people": people}, None).call("people", {})
+    assert found.data == [{"name": "Al", "age": 3}]
+    assert [field.path for field in found.fields] == [("name",), ("age",)]
+
+
+def test_a_field_of_pydantic_as_the_default_is_one() -> None:
+    def find(text: str = Field(description="what to find"), most: int = Field(default=3, le=9)):  # type: ignore[no-untyped-def]
+        return {"text": text, "most": most}
+
+    find.__annotations__ = {"text": str, "most": int}
+    shown = listed("find", find)["inputSchema"]
+    assert shown["required"] == ["text"]
+    assert shown["properties"]["text"]["description"] == "what to find"
+    assert shown["properties"]["most"]["maximum"] == 9
+    assert shown["properties"]["most"]["default"] == 3
+    tools = PythonTools({"find": find}, None)
+    assert tools.call("find", {"text": "a"}).data == {"text": "a", "most": 3}
+    assert tools.call("find", {"text": "a", "most": 10}).data["error"]["code"] == (
+        "invalid_arguments"
+    )
 
 
 def test_a_function_is_listed_as_pydantic_would_but_for_the_named_differences() -> None:
@@ -334,7 +445,7 @@ def test_a_function_is_listed_as_pydantic_would_but_for_the_named_differences() 
     schema, needed = with_differences(TypeAdapter(book).json_schema())
     # Arguments that no parameter has are for the function to refuse, and the schema is silent.
     assert schema.pop("additionalProperties") is False
-    listed = _listed("book", book)["inputSchema"]
+    shown = listed("book", book)["inputSchema"]
     del schema["properties"]["color"]["title"]  # of the whole, for this parameter
-    assert listed == schema
+    assert shown == schema
     assert needed == CHOICES | {"no title of a field", "definitions are written out"}

@@ -160,7 +160,7 @@ def _from_python(reference: str, folder: Path) -> Side:
     file = WorldFile(
         folder / "tools.py", origin, "", {"python": reference}, None, (), "", lambda place: origin
     )
-    return side_of("mcp", origin, PythonSource(file).listed)
+    return side_of("mcp", origin, PythonSource(file, called=False).listed)
 
 
 def _from_git(text: str) -> Side:

@@ -26,6 +26,7 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from toolshift.core.errors import ConnectionDropped, UsageError, described
+from toolshift.core.text import storable
 from toolshift.core.tool import Result, error
 from toolshift.episode.contract import finished
 from toolshift.interop.client_files import server_of
@@ -83,7 +84,7 @@ class McpSource:
         function = load_own(self.reset, self.file, place)
         try:
             finished(function(folder))
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             raise self.file.near(place, f"{self.reset} raised {described(fault)}") from fault
 
 
@@ -173,11 +174,11 @@ class McpTools:
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Calls a tool of the server."""
-        result = as_result(self._raw(name, arguments), self._sources.get(name))
+        result = as_result(self._raw(name, arguments), self._sources.get(name), alone=True)
         if result.ok:
             return result_of(name, _unwrapped(result.data))
         message = str(result.data["error"]["message"])
-        return error("tool_error", message)
+        return error("tool_error", storable(message))
 
     def _raw(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         inward = dict(arguments)

@@ -1,7 +1,8 @@
 """Tools from annotated Python functions: `module`, `module:function` or `module:Class`.
 
 A module gives what its `__all__` names, or else its public functions; a class (or a function
-without parameters that makes an object) the public methods of a fresh object. Every episode gets
+without parameters that makes an object) the public methods of a fresh object. What counts as a
+function, and how it is called, `own.functions` says. Every episode gets
 its own copy of the module, so that what one changes another does not see. Functions may be
 asynchronous (`async def`); so may be the reset, and what checks the state.
 """
@@ -9,28 +10,37 @@ asynchronous (`async def`); so may be the reset, and what checks the state.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any
 
-import msgspec
-
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.importing import import_attribute
 from toolshift.core.names import unknown
+from toolshift.core.text import storable
 from toolshift.core.tool import Result, error
 from toolshift.episode.contract import finished
-from toolshift.interop.schema import inlined
 from toolshift.worlds.own.file import Place, WorldFile
+from toolshift.worlds.own.functions import (
+    Callee,
+    Function,
+    holds_function,
+    is_function,
+    is_own_function,
+    listed,
+    makes_object,
+    methods_of,
+)
+from toolshift.worlds.own.kinds import plain
 from toolshift.worlds.own.sources import failure_of, result_of
 
-Function = Callable[..., Any]
-OBJECT = {"type": "object"}
+_IMPORTS = RLock()
+"""Held where a copy of a module stands for it; episodes in other threads import it meanwhile."""
 
 
 def load_own(reference: str, file: WorldFile, place: Place) -> Any:
@@ -42,8 +52,9 @@ def load_own(reference: str, file: WorldFile, place: Place) -> Any:
     if own.is_file() and loaded is not None and getattr(loaded, "__file__", "") != str(own):
         del sys.modules[module]  # of another world that has a module of this name
     try:
-        import_attribute(module, "__name__", "python")
-        return import_attribute(module, attribute or "__name__", "python")
+        with _IMPORTS:
+            import_attribute(module, "__name__", "python")
+            return import_attribute(module, attribute or "__name__", "python")
     except UsageError as wrong:
         raise file.near(place, str(wrong).replace(":__name__", "")) from None
 
@@ -52,19 +63,25 @@ def _beside(module: str, folder: Path) -> Path:
     return folder.joinpath(*module.split(".")).with_suffix(".py")
 
 
+_PLACE: Place = ("tools", "python")
+
+
 class PythonSource:
-    """Functions and methods of the user's as tools."""
+    """Functions and methods of the user's as tools; not `called` where they are only listed."""
 
     shared = ""
 
-    def __init__(self, file: WorldFile) -> None:
+    def __init__(self, file: WorldFile, called: bool = True) -> None:
         self.file = file
         named = file.tools["python"]
         self.references: list[str] = [named] if isinstance(named, str) else list(named)
         for reference in self.references:
-            load_own(reference, file, ("tools", "python"))
+            load_own(reference, file, _PLACE)
         opened = self.open()
-        self.listed = [_listed(name, function) for name, function in opened.functions.items()]
+        try:
+            self.listed = [listed(n, made, called) for n, made in opened.functions.items()]
+        except UsageError as wrong:
+            raise file.near(_PLACE, str(wrong)) from None
         opened.close()
 
     def open(self) -> PythonTools:
@@ -86,29 +103,66 @@ class PythonSource:
         return PythonTools(functions, states[0])
 
     def _functions(self, module: ModuleType, attribute: str) -> tuple[Any, dict[str, Function]]:
-        place: Place = ("tools", "python")
         if not attribute:
-            names = getattr(module, "__all__", None) or _public(module)
-            for name in names:
-                if not hasattr(module, name):
-                    why = unknown(f"name in __all__ of {module.__name__}", name, vars(module))
-                    raise self.file.near(place, why)
-            found = {name: getattr(module, name) for name in names}
-            found = {n: f for n, f in found.items() if inspect.isfunction(f)}
-            if not found:
-                raise self.file.near(place, f"{module.__name__} has no public function")
-            return module, found
-        made = module
+            return module, self._of_module(module)
+        reference = f"{module.__name__}:{attribute}"
+        made: Any = module
         for part in attribute.split("."):
             made = getattr(made, part)
-        if inspect.isfunction(made) and (inspect.signature(made).parameters or made.__doc__):
-            return module, {made.__name__: made}
-        state = finished(made()) if callable(made) else made
-        names = [n for n in dir(state) if not n.startswith("_")]
-        methods = {n: getattr(state, n) for n in names if inspect.ismethod(getattr(state, n))}
+        if holds_function(made):
+            raise self.file.near(_PLACE, _not_a_function(reference, made))
+        makes = inspect.isclass(made)
+        if not makes and is_function(made):
+            makes = self._makes_object(reference, made)
+            if not makes:
+                name = getattr(made, "__name__", "")
+                return module, {name if name.isidentifier() else part: made}
+        state = self._made(reference, made) if makes else made
+        methods = methods_of(state)
         if not methods:
-            raise self.file.near(place, f"{module.__name__}:{attribute} has no public method")
+            why = f"{reference} has no public method"
+            if makes and not inspect.isclass(made):
+                why = (
+                    f"what {reference} returns has no public method; to be a tool itself, a "
+                    "function without parameters needs a docstring"
+                )
+            raise self.file.near(_PLACE, why)
         return state, methods
+
+    def _of_module(self, module: ModuleType) -> dict[str, Function]:
+        """The tools of a module: what its `__all__` names, or its own public functions."""
+        name, chosen = module.__name__, getattr(module, "__all__", None)
+        for each in chosen or ():
+            if not hasattr(module, each):
+                why = unknown(f"name in __all__ of {name}", each, vars(module))
+                raise self.file.near(_PLACE, why)
+        public = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+        named = {each: getattr(module, each) for each in chosen} if chosen else public
+        for key, value in named.items():
+            if holds_function(value):
+                raise self.file.near(_PLACE, _not_a_function(f"{name}:{key}", value))
+        if chosen:
+            found = {key: value for key, value in named.items() if is_function(value)}
+        else:
+            found = {key: value for key, value in named.items() if is_own_function(value, name)}
+        if not found:
+            raise self.file.near(_PLACE, f"{name} has no public function")
+        return found
+
+    def _makes_object(self, reference: str, function: Function) -> bool:
+        try:
+            return makes_object(function)
+        except ValueError:
+            why = f"{reference} cannot be a tool: Python does not know its arguments"
+            raise self.file.near(_PLACE, why) from None
+
+    def _made(self, reference: str, make: Function) -> Any:
+        """The object of which the methods are tools."""
+        try:
+            return finished(make())
+        except (Exception, SystemExit) as fault:
+            why = f"{reference} is called without arguments, and raised {described(fault)}"
+            raise self.file.near(_PLACE, why) from fault
 
     def _reset(self, reference: str, modules: Mapping[str, ModuleType]) -> None:
         name, _, attribute = reference.partition(":")
@@ -116,7 +170,10 @@ class PythonSource:
         if not attribute:
             raise self.file.near(place, f"{reference!r} is not module:function")
         found = load_own(reference, self.file, place)
-        finished(getattr(modules[name], attribute)() if name in modules else found())
+        try:
+            finished(getattr(modules[name], attribute)() if name in modules else found())
+        except (Exception, SystemExit) as fault:
+            raise self.file.near(place, f"{reference} raised {described(fault)}") from fault
 
 
 def _copy(name: str, folder: Path) -> ModuleType:
@@ -126,18 +183,32 @@ def _copy(name: str, folder: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    if "pydantic" not in sys.modules:
+        spec.loader.exec_module(module)
+        return module
+    # Its models look up the names in their annotations in the module that is imported by this name.
+    with _IMPORTS:
+        imported = sys.modules.get(name)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+            for value in [*vars(module).values()]:
+                own = inspect.isclass(value) and value.__module__ == name
+                if own and vars(value).get("__pydantic_complete__", True) is False:
+                    with suppress(Exception):
+                        value.model_rebuild(raise_errors=False)
+        finally:
+            del sys.modules[name]
+            if imported is not None:
+                sys.modules[name] = imported
     return module
 
 
-def _public(module: ModuleType) -> list[str]:
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and inspect.isfunction(value)
-        and value.__module__ == module.__name__
-    ]
+def _not_a_function(reference: str, value: Any) -> str:
+    return (
+        f"{reference} is a {type(value).__name__}, which holds a function and is none: name the "
+        "function itself, without the decorator, or write one that calls it"
+    )
 
 
 class PythonTools:
@@ -145,17 +216,22 @@ class PythonTools:
 
     def __init__(self, functions: Mapping[str, Function], state: Any) -> None:
         self.functions, self.state = functions, state
+        self._callees: dict[str, Callee] = {}
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """Calls a function; what it raises is the tool's failure."""
-        function = self.functions[name]
+        """Calls a function; what it raises is the tool's failure, an exit too."""
+        if name not in self._callees:
+            self._callees[name] = Callee.of(self.functions[name])
+        callee = self._callees[name]
         try:
-            given = _typed(function, arguments)
-        except (msgspec.ValidationError, TypeError) as fault:
-            return error("invalid_arguments", str(fault))
+            by_place, by_name = callee.bound(arguments)
+        except (ValueError, TypeError) as fault:
+            return error("invalid_arguments", storable(str(fault)))
         try:
-            return result_of(name, msgspec.to_builtins(finished(function(**given)), str_keys=True))
-        except Exception as fault:
+            return result_of(name, plain(finished(callee.function(*by_place, **by_name))))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as fault:  # such as an exit, which would end the run
             return failure_of(fault)
 
     def close(self) -> None:
@@ -164,99 +240,3 @@ class PythonTools:
         if callable(close) and not isinstance(self.state, ModuleType):
             with suppress(Exception):
                 finished(close())
-
-
-def _typed(function: Function, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as the annotations want them: dataclasses, enums, dates."""
-    hints = _hints(function)
-    return {
-        # Keys of JSON are texts, whatever keys the function takes.
-        name: msgspec.convert(value, hints[name], str_keys=True) if name in hints else value
-        for name, value in arguments.items()
-    }
-
-
-def _hints(function: Function) -> dict[str, Any]:
-    try:
-        return get_type_hints(function, include_extras=True)
-    except (NameError, TypeError):
-        return {}
-
-
-# -- what a function says of itself --------------------------------------------------------------
-
-
-def _listed(name: str, function: Function) -> dict[str, Any]:
-    """A function as an MCP server would list it."""
-    hints, described = _hints(function), _described(inspect.getdoc(function) or "")
-    properties: dict[str, Any] = {}
-    required = []
-    for param in inspect.signature(function).parameters.values():
-        if param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD):
-            continue
-        schema = _schema(hints.get(param.name, Any))
-        if param.name in described:
-            schema = {**schema, "description": described[param.name]}
-        if param.default is param.empty:
-            required.append(param.name)
-        else:
-            schema = {**schema, **_default(param.default)}
-        properties[param.name] = schema
-    shown: dict[str, Any] = {
-        "name": name,
-        "description": described[""],
-        "inputSchema": {**OBJECT, "properties": properties, "required": required},
-    }
-    outputs = _outputs(hints.get("return", Any))
-    return {**shown, "outputSchema": outputs} if outputs else shown
-
-
-def _default(value: Any) -> dict[str, Any]:
-    """The default of a parameter, as a schema says it; nothing for what is no JSON."""
-    try:
-        return {"default": msgspec.to_builtins(value)}
-    except TypeError:
-        return {}
-
-
-def _schema(kind: Any) -> dict[str, Any]:
-    try:
-        schema = msgspec.json.schema(kind)
-    except (TypeError, ValueError):
-        return {}
-    return {k: v for k, v in inlined(schema, schema).items() if k not in ("$defs", "title")}
-
-
-def _outputs(kind: Any) -> dict[str, Any] | None:
-    """The schema of a result that is a record, or a list of records."""
-    schema = _schema(kind)
-    if schema.get("properties"):
-        return schema
-    items = schema.get("items")
-    if isinstance(items, dict) and items.get("properties"):
-        return {**OBJECT, "properties": {"result": schema}}
-    return None
-
-
-_ARGS = re.compile(r"^(Args|Arguments|Parameters):\s*$", re.M)
-_SECTION = re.compile(r"^(\w+):\s*$", re.M)
-
-
-def _described(doc: str) -> dict[str, str]:
-    """The description under "", and those of the parameters, from a docstring in Google style."""
-    section = _SECTION.search(doc)
-    found = {"": doc[: section.start()].strip() if section else doc.strip()}
-    start = _ARGS.search(doc)
-    if start is None:
-        return found
-    body = doc[start.end() :]
-    following = _SECTION.search(body)
-    name = ""
-    for line in body[: following.start() if following else None].splitlines():
-        param = re.match(r"\s{2,8}(\w+)(?:\s*\([^)]*\))?:\s*(.*)", line)
-        if param:
-            name = param[1]
-            found[name] = param[2].strip()
-        elif name and line.strip():
-            found[name] += " " + line.strip()
-    return found

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolshift.core.codecs import leaves
+from toolshift.core.text import storable
 from toolshift.core.tool import Field, Result, ToolFailure, error
 
 if TYPE_CHECKING:
@@ -50,8 +51,18 @@ class Source(Protocol):
 def result_of(tool: str, data: Any) -> Result:
     """A result with its values as fields; a text stays a text, what is no record has no fields."""
     if isinstance(data, str):
-        return Result(True, data, form="text")
+        return Result(True, storable(data), form="text")
+    data = _storable(data)
     return Result(True, data, fields_of(tool, data))
+
+
+def _storable(data: Any) -> Any:
+    """Data whose texts a trace can hold: what is fit comes back as it is."""
+    if isinstance(data, str):
+        return storable(data)
+    if isinstance(data, dict):
+        return {_storable(key): _storable(value) for key, value in data.items()}
+    return [_storable(item) for item in data] if isinstance(data, list | tuple) else data
 
 
 def fields_of(tool: str, data: Any) -> tuple[Field, ...]:
@@ -77,13 +88,15 @@ def _kind(value: Any) -> Any:
     return "integer" if isinstance(value, int) else "number"
 
 
-def failure_of(fault: Exception) -> Result:
+def failure_of(fault: BaseException) -> Result:
     """What an agent sees of an exception that a tool raised."""
     if isinstance(fault, ToolFailure):
-        return error(fault.code, fault.message)
+        return error(storable(fault.code), storable(fault.message))
+    if isinstance(fault, SystemExit):
+        return error("tool_error", storable(f"the tool called sys.exit({fault.code!r})"))
     said = str(fault.args[0]) if isinstance(fault, LookupError) and fault.args else str(fault)
     code = "not_found" if isinstance(fault, LookupError) else "tool_error"
-    return error(code, said or type(fault).__name__)
+    return error(code, storable(said) or type(fault).__name__)
 
 
 def texts_of(file: WorldFile, key: str) -> dict[str, str]:

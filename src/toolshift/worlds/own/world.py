@@ -334,7 +334,7 @@ class OwnWorld(World):
         def holds(state: Any) -> bool:
             try:
                 return bool(finished(function(state)))
-            except Exception as fault:
+            except (Exception, SystemExit) as fault:
                 why = f"{given.check.state} raised {type(fault).__name__}: {fault}"
                 raise self.file.near(place, why) from fault
 
