@@ -193,8 +193,8 @@ def _copy(name: str, folder: Path) -> ModuleType:
         try:
             spec.loader.exec_module(module)
             for value in [*vars(module).values()]:
-                own = inspect.isclass(value) and value.__module__ == name
-                if own and vars(value).get("__pydantic_complete__", True) is False:
+                is_own = inspect.isclass(value) and value.__module__ == name
+                if is_own and vars(value).get("__pydantic_complete__", True) is False:
                     with suppress(Exception):
                         value.model_rebuild(raise_errors=False)
         finally:
