@@ -26,8 +26,8 @@ _Requests = Mapping[str, Request] | None
 def with_same_operations(given: Answers, before: _Requests, after: _Requests) -> Answers:
     """The answers with operations of other names whose requests say that they are the same.
 
-    What is answered already stays, and so do operations whose names both sides have. Either side may
-    be no document, of which no request is known.
+    What is answered already stays, and so do operations whose names both sides have. Of a side that
+    is no document no request is known.
     """
     given, olds, news = decided(given), before or {}, after or {}
     kept = olds.keys() & news.keys() - given.renamed.keys()
