@@ -69,7 +69,7 @@ BAD = {
     "table": (("report", "nowhere", "--table", "kind"), "did you mean kinds"),
     "list": (("list", "shift"), "did you mean shifts"),
     "show kind": (("show", "poi/bookin"), "did you mean booking"),
-    "show index": (("show", "poi/booking/one"), "is a number"),
+    "show index": (("show", "poi/booking/one"), "must be a number"),
     "option": (("run", "--agnt", "oracle"), "No such option"),
     "check": (("check", "identity"), "did you mean"),
     "plugin": (("check", "mine:number"), "neither a World nor"),
