@@ -19,7 +19,16 @@ WRONG = [
     ("run", *ONE, "--isolate", "--isolate works only with programs"),
     ("run", *ONE, "--agent-timeout", "5", "for programs and chat models use --timeout"),
     ("run", *ONE, "--max-cost", "2", "works only with chat: agents"),
-    ("run", "--agent", "mine:refuses", "--tasks", "1", "--max-cost", "2", "is for chat: agents"),
+    (
+        "run",
+        "--agent",
+        "mine:refuses",
+        "--tasks",
+        "1",
+        "--max-cost",
+        "2",
+        "works only with chat: agents",
+    ),
     ("run", *ONE, "--temperature", "1", "the option temperature is for chat: agents"),
     ("run", *ONE, "--price-in", "1", "--price-out", "2", "the option price_in is for chat:"),
     (

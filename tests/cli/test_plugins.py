@@ -155,7 +155,7 @@ def test_a_folder_is_no_plugin(run_here: Run, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv(PLUGINS, "")
     Path("folder.py").mkdir()
     code, _, err = run_here("--plugin", "folder.py", "list", "shifts")
-    assert (code, "it is a folder" in err) == (2, True), err
+    assert (code, "this is a folder" in err) == (2, True), err
 
 
 def test_a_plugin_behind_the_command_is_answered_with_its_place() -> None:

@@ -193,7 +193,7 @@ def test_a_service_logs_in_for_itself(
     assert SECRET not in kept.read_text()
     monkeypatch.delenv("CI_SECRET")
     code, _, told = toolshift("lock", address(server))
-    assert (code, "no CI_SECRET" in told) == (2, True)
+    assert (code, "variable CI_SECRET is not set" in told) == (2, True)
 
 
 def test_a_secret_goes_to_its_issuer_only_and_is_never_said(

@@ -118,7 +118,7 @@ def test_a_full_disk_is_said_with_the_file_and_how_to_go_on(
     code, _, err = toolshift(*words, "--out", "full.jsonl")
     assert code == 2
     assert "full.jsonl" in err
-    assert ": No space left on device. What was written is kept. Free some space and run" in err
+    assert ": No space left on device. What was written is kept. Free some space, and run" in err
 
 
 def test_an_episode_of_an_unknown_scene_is_explained(toolshift: Run, out: Path) -> None:

@@ -162,7 +162,7 @@ def _unread(job: Job, tally: Tally) -> list[Intake]:
 def _say_left(job: Job, tally: Tally) -> None:
     """Says which rows could not be read, which have nothing to shift, and what is open."""
     for question in open_questions(job.recipe):
-        say(f"Open question: {question} (rows that need the answer are not shifted)", err=True)
+        say(f"Open: {question} (rows that need the answer are not shifted)", err=True)
     word = place_word(job.source)
     for place, why in tally.faults[:MAX_SHOWN]:
         say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)

@@ -109,7 +109,7 @@ class Registry(Generic[T]):
         owners += [f"{_package(entry)} ({entry.value})" for entry in others]
         if len(owners) > 1:
             raise UsageError(
-                f"{self.what} {name!r} is registered twice, by {' and of '.join(owners)}: rename "
+                f"{self.what} {name!r} is registered twice, by {' and by '.join(owners)}: rename "
                 f"or uninstall {'the latter' if name in self.ours else 'one of the two'}"
             )
 

@@ -255,7 +255,7 @@ def read_any_lock(path: Path) -> Lock | HashLock:
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     # Of a key that is there twice the last is hashed, and a reader may see the first.
-    document = read_json(raw, f"{path} is no lock: it")
+    document = read_json(raw, f"{path} is not a lock: it")
     foreign = read_foreign(document, path.name)
     if isinstance(foreign, HashLock):
         return foreign
