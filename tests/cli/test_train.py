@@ -91,7 +91,7 @@ def test_shifts_that_alpha_leaves_no_place_for_are_refused(model, tmp_path):
         UsageError, match=r"alpha 0.1 of 8 trajectories is less than one: raise --alpha"
     ):
         paft(0.1, 8, MIXED, asked(model, tmp_path / "out"))
-    with pytest.raises(UsageError, match="that come 4 at a time is none"):
+    with pytest.raises(UsageError, match="that come 4 at a time is less than one"):
         paft(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
 
 

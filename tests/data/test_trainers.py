@@ -270,4 +270,4 @@ def test_our_trajectories_are_written_for_trainers_too(tmp_path):
         assert done.exit_code == 0, done.output
         assert TRAINERS[trainer].how in done.output.splitlines()[-1]
     both = run("data", "--count", 1, "--turns", "--for", "trl", "--out", tmp_path / "x.jsonl")
-    assert "leave one out" in str(both.exception)
+    assert "leave one of them out" in str(both.exception)

@@ -76,5 +76,5 @@ def test_tries_are_valid() -> None:
 def test_calls_are_read_from_json() -> None:
     read = as_calls([{"tool": "a", "arguments": {"x": 1}}, {"name": "b", "arguments": '{"y": 2}'}])
     assert read == [RecordedCall("a", {"x": 1}), RecordedCall("b", {"y": 2})]
-    with pytest.raises(UsageError, match="call 1 of the list"):
+    with pytest.raises(UsageError, match="item 1 of the list is not a call"):
         as_calls([{"tool": "a"}, {"tool": "b", "arguments": "no JSON"}])

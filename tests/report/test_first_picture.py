@@ -12,7 +12,7 @@ from pages import DOCS
 
 from toolshift import evaluate
 from toolshift.agents.planted import PLANTED
-from toolshift.episode import causes
+from toolshift.episode import call_watch, causes
 from toolshift.episode.causes import CAUSES
 from toolshift.report import words
 from toolshift.report.html.page import make_page
@@ -63,8 +63,9 @@ def test_every_cause_has_its_words() -> None:
 
 
 def test_every_cause_that_is_named_is_one_of_them() -> None:
-    tree = ast.parse(Path(causes.__file__).read_text())
-    returned = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    trees = [ast.parse(Path(one.__file__).read_text()) for one in (causes, call_watch)]
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
     named = {text for value in returned for text in _texts(value) if text}
     assert len(named) > len(CAUSES) / 2
     assert named <= set(CAUSES)

@@ -113,7 +113,7 @@ def test_shifts_compose_in_one_order_whatever_the_order_named() -> None:
 
 def test_a_task_that_has_changed_is_noticed() -> None:
     cell = Cell("poi", "listing", 0, 0, "dev", 200, task="000000000000")
-    with pytest.raises(UsageError, match="another task"):
+    with pytest.raises(UsageError, match="not the task that was planned"):
         build(cell)
 
 

@@ -81,7 +81,7 @@ def test_a_reward_that_is_no_number_is_refused_by_the_name_of_its_function(model
     def stingy(episode):
         return Earned(paid, {}, grade(episode))
 
-    with pytest.raises(UsageError, match=r"stingy paid (nan|inf)"):
+    with pytest.raises(UsageError, match=r"stingy returned (nan|inf)"):
         train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=stingy)
 
 

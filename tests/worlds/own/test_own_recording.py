@@ -121,7 +121,7 @@ def test_what_an_agent_calls_can_be_recorded_too(folder: Path) -> None:
 
 def test_a_state_that_the_recording_does_not_know_is_open(folder: Path) -> None:
     scene = make_scene(replayed(folder), "refund", 0)
-    right = ("refund_order", {"order_id": "O-1701", "reason": "it broke"})
+    right = ("refund_order", {"order_id": "O-1701"})
     assert called(scene, right, answer="RF-1701-1").passed
     missed = called(scene, answer="RF-1701-1")  # nothing was done: the recording knows that state
     assert (missed.passed, missed.void) == (False, False)
@@ -132,14 +132,18 @@ def test_a_text_that_agents_may_add_is_told_and_can_be_left_open(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     closed = (folder / "tasks.yaml").read_text()
-    assert "takes an optional text" not in _checked(folder / "tasks.yaml", capsys)
-    (folder / "closed.yaml").write_text(closed.replace(", reason: {any: it broke}", ""))
-    said = _checked(folder / "closed.yaml", capsys)
+    opened = closed
+    for order in ("O-1701", "O-1801"):
+        call_of = f"refund_order, arguments: {{order_id: {order}"
+        opened = opened.replace(call_of, f"{call_of}, reason: {{any: it broke}}")
+    (folder / "open.yaml").write_text(opened)
+    assert "takes an optional text" not in _checked(folder / "open.yaml", capsys)
+    said = _checked(folder / "tasks.yaml", capsys)
     assert "`reason`, and the expected call of refund-kettle, refund-by-number leaves it" in said
 
     given = {"order_id": "O-1801", "reason": "The customer wants the money back."}
     passed = []
-    for name in ("tasks.yaml", "closed.yaml"):
+    for name in ("open.yaml", "tasks.yaml"):
         scene = scenes(load(folder / name))[1]
         grade = called(scene, ("refund_order", given), answer="The reference is RF-1801-1.")
         passed.append(grade.passed)
@@ -158,8 +162,7 @@ def test_check_says_what_every_task_is_worth(
     assert "5 tasks, 4 tools, 0 broken" in capsys.readouterr().out
     tasks = (folder / "tasks.yaml").read_text()
     tasks = tasks.replace(
-        "arguments: {order_id: O-1801, reason: {any: it broke}}}\n"
-        "    check: {answer: RF-1801-1, calls",
+        "arguments: {order_id: O-1801}}\n    check: {answer: RF-1801-1, calls",
         "arguments: {order_id: O-1702}}\n    check: {answer: RF-1702-1, calls",
     )
     (folder / "free.yaml").write_text(tasks)
