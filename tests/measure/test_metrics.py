@@ -223,7 +223,7 @@ def test_evaluate_takes_a_plain_function() -> None:
     assert report.agent("gives_up").clean.accuracy.estimate == 0
     assert report.agent().clean.prose == 1
     assert "at floor" in report.summary(details=True)
-    with pytest.raises(UsageError, match="an agent is"):
+    with pytest.raises(UsageError, match="an agent must be"):
         evaluate(7)
 
 
