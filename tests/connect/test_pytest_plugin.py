@@ -473,7 +473,6 @@ def test_other(shift_result):
     [
         (SystemExit(3), "the run broke off: SystemExit: 3"),
         (ValueError("a bug"), "the run broke off: ValueError: a bug"),
-        (pytest.skip.Exception("no"), "the run broke off: Skipped: no"),
     ],
 )
 def test_an_error_of_a_run_is_a_sentence_and_fails_its_own_tests(

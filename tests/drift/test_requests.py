@@ -215,8 +215,8 @@ def test_verify_and_change_say_that_calls_of_an_agent_are_the_same(
 def test_an_operation_of_another_name_is_found_by_its_request(tmp_path: Path) -> None:
     later = document()
     _of_operation(operationId="basket_submission", description="Hands a basket in.")(later)
-    _param(0, name="store")(later)
-    _path("/v2/shops/{store}/orders")(later)
+    _param(0, name="shop_id")(later)
+    _path("/v2/shops/{shop_id}/orders")(later)
     old, new = (tmp_path / name for name in ("old.json", "new.json"))
     old.write_text(json.dumps(document()))
     new.write_text(json.dumps(later))

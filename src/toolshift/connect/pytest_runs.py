@@ -326,9 +326,7 @@ def _once(asked: Asked, config: pytest.Config) -> Played:
             known[key] = _play(asked, config)
         except UsageError as wrong:
             known[key] = wrong  # for the other tests, which would only fail again
-        except (KeyboardInterrupt, pytest.exit.Exception):
-            raise
-        except BaseException as fault:  # an exit in an agent or a tool too
+        except (Exception, SystemExit) as fault:  # an exit in an agent too
             known[key] = UsageError(f"the run broke off: {described(fault)}")
     found = known[key]
     if isinstance(found, UsageError):

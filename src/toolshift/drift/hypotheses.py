@@ -3,7 +3,7 @@
 That a tool is gone, new or changed is a fact. That one became another is a reading of the two
 lists, and has a standing:
 
-certain     both names are the same words, their requests are (`release.operations`), or a mapping
+certain     both names are the same words, their requests are (`drift.operations`), or a mapping
             says so
 likely      right in at least nine of ten on the lists of real releases (`studies/real_drift`)
 question    some pair comes nearest, and more cannot be said
@@ -39,6 +39,7 @@ from toolshift.core.canonical import same
 from toolshift.core.tool import Param
 from toolshift.drift.acts import effect_of, plain_form, same_act, same_thing
 from toolshift.drift.effects import contradict
+from toolshift.drift.operations import with_same_operations
 from toolshift.drift.tokens import tokens
 from toolshift.interop.parts import kinds_of
 from toolshift.interop.tools import Source, Toolbox
@@ -55,7 +56,6 @@ from toolshift.shifts.release.match import (
 )
 from toolshift.shifts.release.merge import reads
 from toolshift.shifts.release.moved import opened_sides
-from toolshift.shifts.release.operations import with_same_operations
 from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle_tools
 
 Standing = Literal["certain", "likely", "question"]
@@ -316,14 +316,19 @@ def _likely_params(
     asked = [one for one in guessed if one.path[0] == "params"]
     possible = [one for one in asked if _nothing_speaks_against(one, answers, before, after)]
     likely = [one for one in possible if _param_is_likely(one, answers, before, after)]
-    open_ = {one.path[1:] for one in asked if one not in likely}
+    strong = [one for one in likely if one.likeness >= NEAR]
+    open_ = {one.path[1:] for one in asked if one not in strong}
     taken = {
         (path, new)
         for tool, table in answers.params.items()
         for path, new in table.items()
         if (tool, path) not in open_
     }
-    return [one for one in possible if one in likely or (one.path[2], one.guess) in taken]
+    return [
+        one
+        for one in possible
+        if one in likely or (one.likeness >= NEAR and (one.path[2], one.guess) in taken)
+    ]
 
 
 def _params_of(

@@ -32,6 +32,7 @@ from toolshift.core.intake import Intake, NotRead
 from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
 from toolshift.drift.changes import ToolChange, changes_between, worst_severity
+from toolshift.drift.operations import with_same_operations
 from toolshift.drift.other_locks import HashLock, read_foreign, recorded_parts
 from toolshift.drift.requests import request_changes
 from toolshift.drift.schemas import Severity
@@ -39,7 +40,6 @@ from toolshift.interop.request import Request
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.inputs import Kind, Side
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.operations import with_same_operations
 
 FORMAT, WITH_REQUESTS = 1, 2
 """The formats of a lock; the second has how tools are requested."""

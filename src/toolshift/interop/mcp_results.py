@@ -32,8 +32,8 @@ def as_result(raw: Mapping[str, Any], source: Source | None, alone: bool = False
     """
     texts = words = texts_of(raw)
     if alone:
-        texts = [text for text in map(_text_in, _blocks(raw)) if text is not None]
         words = words_of(raw)
+        texts = texts or [text for text in map(_text_in, _blocks(raw)) if text is not None]
     if raw.get("isError"):
         return refused("\n".join(words))
     fields = source.tool.returns if source else ()

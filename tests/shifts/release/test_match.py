@@ -70,3 +70,8 @@ def test_a_required_parameter_is_more_like_one_that_is_required() -> None:
 )
 def test_the_same_words_in_another_order_and_number_are_the_same_name(old: str, new: str) -> None:
     assert alike_names(old, new) == 1.0
+
+
+@pytest.mark.parametrize(("one", "many"), [("get_order", "get_orders"), ("entry", "entries")])
+def test_one_and_many_in_the_same_order_are_two_names(one: str, many: str) -> None:
+    assert alike_names(one, many) < 1.0

@@ -103,7 +103,10 @@ def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None
         return 1.0 if written == others else 0.9 * alike_letters(written, others)
     if first == second:
         return 1.0
-    mine, theirs = _name_words(one), _name_words(other)
+    # In the same order another number says another thing: `get_order` and `get_orders`.
+    as_one = [*map(singular, first)] != [*map(singular, second)]
+    read = _name_words if as_one else _word_set
+    mine, theirs = read(one), read(other)
     shared = _shared(mine, theirs, weights or {})
     written, others = ("".join(each)[:LONGEST_NAME] for each in (first, second))
     # Letters of words that they share count by what the words are worth, not by their length.

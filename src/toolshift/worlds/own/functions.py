@@ -71,7 +71,8 @@ def holds_function(thing: Any) -> bool:
     """Whether something is the tool of another library, which holds a function."""
     if inspect.isclass(thing) or inspect.ismodule(thing) or is_function(thing):
         return False
-    return any(inspect.isroutine(inspect.getattr_static(thing, name, None)) for name in _HELD)
+    held = getattr(thing, "__dict__", {})
+    return any(inspect.isroutine(held.get(name)) for name in _HELD)
 
 
 def methods_of(thing: Any) -> dict[str, Function]:
@@ -178,7 +179,7 @@ def hints_of(function: Function) -> dict[str, Any]:
     """The annotations of a function, as far as they can be looked up."""
     try:
         return get_type_hints(_code_of(function), include_extras=True)
-    except (NameError, TypeError, AttributeError):
+    except (NameError, TypeError, AttributeError, SyntaxError):
         return {}
 
 
@@ -210,7 +211,7 @@ def listed(name: str, function: Function, called: bool = True) -> dict[str, Any]
     """A function as an MCP server would list it.
 
     Where it is to be `called`, each argument that must be given has to be readable from JSON, and
-    others that are not are left out.
+    others that are not are left out. What wraps a function may fill in what its caller cannot.
     """
     try:
         taken = parameters_of(function)
@@ -222,7 +223,7 @@ def listed(name: str, function: Function, called: bool = True) -> dict[str, Any]
     required = []
     for param in taken:
         schema = param.schema
-        if schema is None and called and param.required:
+        if schema is None and called and param.required and not _is_wrapper(function):
             raise _unreadable(name, param)
         if schema is None and called:
             continue
@@ -322,7 +323,10 @@ class Callee:
             if param.by == _SPREAD:
                 listed += values.pop(param.name, ())
             elif param.by == _NAMED:
-                values |= values.pop(param.name, {})
+                more = values.pop(param.name, {})
+                if twice := sorted(more.keys() & names.keys()):
+                    raise TypeError(f"multiple values for argument {twice[0]!r}")
+                values |= more
             elif param.by == inspect.Parameter.POSITIONAL_ONLY or (
                 spread and param.by == inspect.Parameter.POSITIONAL_OR_KEYWORD
             ):

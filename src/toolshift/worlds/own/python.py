@@ -229,9 +229,7 @@ class PythonTools:
             return error("invalid_arguments", storable(str(fault)))
         try:
             return result_of(name, plain(finished(callee.function(*by_place, **by_name))))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as fault:  # such as an exit, which would end the run
+        except (Exception, SystemExit, GeneratorExit) as fault:  # an exit would end the run
             return failure_of(fault)
 
     def close(self) -> None:

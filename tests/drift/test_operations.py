@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from toolshift.drift.operations import with_same_operations
 from toolshift.interop.request import Request
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
-from toolshift.shifts.release.operations import with_same_operations
 
 
 def asked(method: str, path: str, **places: str) -> Request:
@@ -41,6 +41,9 @@ def test_one_method_and_path_are_one_operation_and_what_braces_hold_one_paramete
         ("/v1/tickets/{a}", "/v1/tickets", False),
         ("/v1/tickets", "/v1/ticket", False),
         ("/v1/vault", "/v1/v2ault", False),
+        ("/rates/latest", "/v2/rates", False),
+        ("/keys/api", "/keys", False),
+        ("/v1/x", "/x/v2", False),
     ],
 )
 def test_a_version_in_a_path_tells_nothing_and_the_rest_does(
@@ -55,9 +58,32 @@ def test_another_method_is_another_operation() -> None:
     assert with_same_operations(Answers(), olds, news) == Answers()
 
 
-def test_what_several_share_tells_nothing() -> None:
-    news = {name: asked("get", "/v2/x") for name in ("b", "c")}
-    assert with_same_operations(Answers(), {"a": asked("get", "/v1/x")}, news) == Answers()
+@pytest.mark.parametrize("kept", ["b", "x"])
+def test_what_several_share_tells_nothing(kept: str) -> None:
+    news = {name: asked("get", "/v2/x") for name in (kept, "c")}
+    olds = {"a": asked("get", "/v1/x"), **({"x": asked("get", "/v1/y")} if kept == "x" else {})}
+    assert with_same_operations(Answers(), olds, news) == Answers()
+
+
+def test_opposites_are_never_one_operation() -> None:
+    olds, news = {"open_door": asked("post", "/door")}, {"close_door": asked("post", "/door")}
+    assert with_same_operations(Answers(), olds, news) == Answers()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("id", "email"), ("from_account", "to_account"), ("uid", "id")]
+)
+def test_another_thing_in_the_same_place_of_a_path_is_not_the_same(old: str, new: str) -> None:
+    olds = {"get": asked("get", f"/users/{{{old}}}", **{old: "path"})}
+    news = {"get": asked("get", f"/users/{{{new}}}", **{new: "path"})}
+    assert with_same_operations(Answers(), olds, news).params == {}
+
+
+def test_no_two_parameters_become_one() -> None:
+    olds = {"get": asked("get", "/users/{id}", id="path", uid="query")}
+    news = {"get": asked("get", "/users/{user_id}", user_id="path")}
+    given = Answers(params={"get": {"uid": "user_id"}})
+    assert with_same_operations(given, olds, news).params == given.params
 
 
 @pytest.mark.parametrize(
@@ -81,10 +107,10 @@ def test_an_open_answer_is_none() -> None:
 
 def test_a_tool_that_keeps_its_name_has_its_renamed_parameter_too() -> None:
     olds = {"get": asked("get", "/v1/t/{id}", id="path")}
-    news = {"get": asked("get", "/v2/t/{tid}", tid="path", id="query")}
+    news = {"get": asked("get", "/v2/t/{the_id}", the_id="path", id="query")}
     assert with_same_operations(Answers(), olds, news).params == {}
     del news["get"].places["id"]
-    assert with_same_operations(Answers(), olds, news).params == {"get": {"id": "tid"}}
+    assert with_same_operations(Answers(), olds, news).params == {"get": {"id": "the_id"}}
 
 
 def test_lists_that_are_no_documents_have_no_operations() -> None:
