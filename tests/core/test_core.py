@@ -335,4 +335,4 @@ def test_a_long_list_of_codes_is_read_in_linear_time() -> None:
 def test_a_shift_is_declared_by_known_words(what: str, value: str, near: str) -> None:
     said = {"tier": "interaction", "dimension": "action", "level": 2, "imitates": "none"}
     with pytest.raises(UsageError, match=near):
-        shift(**{**said, what: value})(lambda scene, rng: None)
+        shift(name="odd", **{**said, what: value})(lambda scene, rng: None)
