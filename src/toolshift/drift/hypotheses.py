@@ -127,8 +127,10 @@ def judged(before: Toolbox, after: Toolbox, given: Answers) -> Judged:
     answers = settled.answers
     sides = opened_sides(answers.params, pairs_of(answers, before, after), (before, after))
     likely += _likely_params(settled.guessed, answers, *sides)
+    taken_up = {one.path for one in likely}
     for one in settled.guessed:
-        if one.path[0] != "renamed" and one not in likely and not _hangs_on(one, asked):
+        is_open = one.path[0] != "renamed" and one.path not in taken_up
+        if is_open and not _hangs_on(one, asked):
             asked.append(one)
             answers = _without_param(answers, one) if one.path[0] == "params" else answers
     for one in _contrary(answers, given):
@@ -316,8 +318,9 @@ def _likely_params(
     asked = [one for one in guessed if one.path[0] == "params"]
     possible = [one for one in asked if _nothing_speaks_against(one, answers, before, after)]
     likely = [one for one in possible if _param_is_likely(one, answers, before, after)]
-    strong = [one for one in likely if one.likeness >= NEAR]
-    open_ = {one.path[1:] for one in asked if one not in strong}
+    told = {one.path for one in likely}
+    strong = {one.path for one in likely if one.likeness >= NEAR}
+    open_ = {one.path[1:] for one in asked if one.path not in strong}
     taken = {
         (path, new)
         for tool, table in answers.params.items()
@@ -327,7 +330,7 @@ def _likely_params(
     return [
         one
         for one in possible
-        if one in likely or (one.likeness >= NEAR and (one.path[2], one.guess) in taken)
+        if one.path in told or (one.likeness >= NEAR and (one.path[2], one.guess) in taken)
     ]
 
 
