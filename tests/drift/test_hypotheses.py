@@ -230,6 +230,7 @@ def test_what_a_parameter_became_in_one_tool_it_became_in_another() -> None:
     [
         ("addComment", "comments_create", True),
         ("deleteTicket", "tickets.archive", True),
+        ("kunde_suchen", "kunden_suche", True),
         ("ticket_peek", "tickets_show", False),  # of which the one verb is none that is known
         ("createTicket", "tickets_retrieve", False),
         ("open_door", "doors_close", False),

@@ -49,6 +49,7 @@ from toolshift.shifts.release.mapping import Answers, Several
 from toolshift.shifts.release.match import (
     CLOSE_PARAMS,
     POSSIBLE,
+    alike_names,
     alike_texts,
     alike_tools,
     said_effect,
@@ -61,6 +62,8 @@ from toolshift.shifts.release.resolve import Question, Settled, pairs_of, settle
 Standing = Literal["certain", "likely", "question"]
 NEAR, CLOSE, CLEAR = 0.45, 0.6, 0.2
 """A guess is likely from `CLOSE` on, or from `NEAR` on where no rival comes within `CLEAR`."""
+SAME_LETTERS = 0.75
+"""Likeness of two names that nearly are one: `kunde_suchen` and `kunden_suche`."""
 TELLING = 3
 """Words that a description must have to tell anything by being the same."""
 
@@ -210,8 +213,10 @@ def _nearest(
 
 
 def _floor(was: Source, now: Source) -> float:
-    """The least likeness of a tool and a new one: where both are of one thing, it is asked."""
-    return POSSIBLE if same_thing(was, now) else 0.0
+    """The least likeness of a tool and a new one: asked where both are of one thing, by words that
+    are known, or nearly are one name in any language."""
+    near = alike_names(was.tool.name, now.tool.name) >= SAME_LETTERS
+    return POSSIBLE if near or same_thing(was, now) else 0.0
 
 
 def _grew(name: str, before: Toolbox, after: Toolbox) -> bool:
