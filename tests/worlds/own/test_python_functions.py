@@ -322,3 +322,48 @@ def test_a_call_beside_the_last_answer_and_the_answer_itself_have_no_result(modu
     assert [message["role"] for message in messages(episode.scene, episode.steps)] == [
         "system", "user", "assistant", "tool", "assistant",
     ]  # fmt: skip
+
+
+FORWARD = """
+from __future__ import annotations
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+@dataclass
+class Leaf:
+    name: str
+    worth: Decimal
+    more: dict[str, Leaf] = field(default_factory=dict)
+
+
+class Tree(TypedDict, total=False):
+    name: str
+    left: Tree | None
+
+
+def grow(leaf: Leaf, size: int, worth: Decimal = 1) -> list:
+    return [type(leaf.more["a"]) is Leaf, leaf.worth, size, worth]
+
+
+def cut(tree: Tree) -> Tree:
+    return tree["left"]
+"""
+
+
+def test_classes_that_name_themselves_or_what_only_type_checkers_see(module: Path) -> None:
+    module.write_text(FORWARD)
+    made = source(module)
+    grow, cut = (shown(made, name)["inputSchema"]["properties"] for name in ("grow", "cut"))
+    assert grow["leaf"]["properties"].keys() == {"name", "worth", "more"}
+    assert grow["size"] == {"type": "integer"}
+    assert cut["tree"]["properties"]["name"] == {"type": "string"}
+    leaf = {"name": "a", "worth": 2, "more": {"a": {"name": "b", "worth": 3}}}
+    tools = made.open()
+    assert tools.call("grow", {"leaf": leaf, "size": 4}).data == [True, 2, 4, 1]
+    assert tools.call("cut", {"tree": {"left": {"name": "b"}}}).data == {"name": "b"}
+    wrong = tools.call("grow", {"leaf": {"name": 1, "worth": 2}, "size": 4})
+    assert wrong.data["error"]["code"] == "invalid_arguments"

@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial, partialmethod
+from types import SimpleNamespace
 from typing import Annotated, Any, get_origin, get_type_hints
 
 from toolshift.core.errors import UsageError
@@ -177,10 +179,21 @@ def _parameter(given: inspect.Parameter, hints: Mapping[str, Any]) -> Parameter:
 
 def hints_of(function: Function) -> dict[str, Any]:
     """The annotations of a function, as far as they can be looked up."""
-    try:
-        return get_type_hints(_code_of(function), include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError):
-        return {}
+    return looked_up(_code_of(function))
+
+
+def looked_up(annotated: Any, names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The annotations of a function or class; those with a name that nobody knows are left out."""
+    faults = (NameError, TypeError, AttributeError, SyntaxError)
+    with suppress(*faults):
+        return get_type_hints(annotated, names, include_extras=True)
+    names = getattr(annotated, "__globals__", {}) if names is None else names
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(annotated, "__annotations__", {}).items():
+        alone = SimpleNamespace(__annotations__={name: annotation})
+        with suppress(*faults):
+            found |= get_type_hints(alone, names, include_extras=True)
+    return found
 
 
 def _code_of(function: Any) -> Any:

@@ -33,6 +33,7 @@ from toolshift.worlds.own.functions import (
     is_function,
     is_own_function,
     listed,
+    looked_up,
     makes_object,
     methods_of,
 )
@@ -183,25 +184,36 @@ def _copy(name: str, folder: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    if "pydantic" not in sys.modules:
-        spec.loader.exec_module(module)
-        return module
-    # Its models look up the names in their annotations in the module that is imported by this name.
+    # Names in annotations are looked up in the module that is imported by this name.
     with _IMPORTS:
         imported = sys.modules.get(name)
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-            for value in [*vars(module).values()]:
-                is_own = inspect.isclass(value) and value.__module__ == name
-                if is_own and vars(value).get("__pydantic_complete__", True) is False:
-                    with suppress(Exception):
-                        value.model_rebuild(raise_errors=False)
+            _resolve_annotations(module)
         finally:
             del sys.modules[name]
             if imported is not None:
                 sys.modules[name] = imported
     return module
+
+
+def _resolve_annotations(module: ModuleType) -> None:
+    """Replaces names in annotations of its classes by the classes of this copy.
+
+    What reads them later would look in the module that is imported, and find other classes. A name
+    that is only there for type checkers stands for anything.
+    """
+    for value in [*vars(module).values()]:
+        if not inspect.isclass(value) or value.__module__ != module.__name__:
+            continue
+        model: Any = value
+        with suppress(Exception):
+            if vars(value).get("__pydantic_complete__") is False:
+                model.model_rebuild(raise_errors=False)
+        own = vars(value).get("__annotations__", {})
+        hints = looked_up(value, vars(module))
+        own.update({name: hints.get(name, Any) for name in own})
 
 
 def _not_a_function(reference: str, value: Any) -> str:
