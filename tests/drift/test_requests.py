@@ -19,6 +19,7 @@ from toolshift.shifts.release.inputs import read_side
 
 Edit = Callable[[dict[str, Any]], Any]
 TEXT = {"type": "string"}
+TOKEN, XML = "https://me:secret@login.example.com/token?key=secret", "application/xml"
 JSON_BODY, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
@@ -33,12 +34,13 @@ def document() -> dict[str, Any]:
             {"name": "tags", "in": "query", "schema": {"type": "array", "items": TEXT}},
         ],
         "requestBody": {"required": True, "content": {JSON_BODY: {"schema": schema}}},
-        "security": [{"key": []}],
-        "responses": {},
+        "security": [{"key": [], "flow": []}],
+        "responses": {"200": {"content": {XML: {"schema": schema}}}},
     }
     schemes = {
         "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
         "token": {"type": "http", "scheme": "bearer"},
+        "flow": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": TOKEN}}},
     }
     return {
         "openapi": "3.0.3",
@@ -74,6 +76,19 @@ def _content(*kinds: str) -> Edit:
     def edit(doc: dict[str, Any]) -> None:
         content = _operation(doc)["requestBody"]["content"]
         media = content.pop(JSON_BODY)
+        content.update(dict.fromkeys(kinds, media))
+
+    return edit
+
+
+def _flows(doc: dict[str, Any]) -> dict[str, Any]:
+    return doc["components"]["securitySchemes"]["flow"]["flows"]  # type: ignore[no-any-return]
+
+
+def _answers(*kinds: str, schema: dict[str, Any] | None = None) -> Edit:
+    def edit(doc: dict[str, Any]) -> None:
+        content = _operation(doc)["responses"]["200"]["content"]
+        media = {"schema": schema} if schema else content.pop(XML)
         content.update(dict.fromkeys(kinds, media))
 
     return edit
@@ -125,10 +140,21 @@ CASES: dict[str, tuple[Edit, list[tuple[str, str]]]] = {
     "style": (_param(1, explode=False), [("place_changed", "breaking")]),
     "login": (_of_operation(security=[{"token": []}]), [("auth_changed", "breaking")]),
     "login or another": (
-        _of_operation(security=[{"key": []}, {"token": []}]),
+        _of_operation(security=[{"key": [], "flow": []}, {"token": []}]),
         [("auth_changed", "harmless")],
     ),
     "no login": (_of_operation(security=[]), [("auth_changed", "maybe")]),
+    "other tokens": (
+        lambda doc: _flows(doc)["clientCredentials"].update(tokenUrl="https://evil.example/token"),
+        [("auth_changed", "breaking")],
+    ),
+    "a secret of the token's address": (
+        lambda doc: _flows(doc)["clientCredentials"].update(tokenUrl=f"{TOKEN}?key=other"),
+        [],
+    ),
+    "answers": (_answers("text/csv"), [("answers_changed", "breaking")]),
+    "more answers": (_answers(XML, "text/csv"), [("answers_changed", "harmless")]),
+    "answers of another schema": (_answers(XML, schema=TEXT), [("answers_changed", "maybe")]),
     "the name in the path": (_renamed, [("parameter_renamed", "breaking")]),
 }
 

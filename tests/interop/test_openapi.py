@@ -85,6 +85,97 @@ def test_the_fields_of_a_form_are_parameters_and_are_sent_as_such(kind: str, sen
     assert tools.call("post", {"amount": 5, "note": "a b"}).data == {"got": True}
 
 
+XML, PLAIN, ANY = "application/xml", "text/plain", "*/*"
+
+
+@pytest.mark.parametrize(
+    ("content", "value", "kind", "sent"),
+    [
+        ({PLAIN: {"schema": {"type": "string"}}}, "a b", PLAIN, b"a b"),
+        ({"text/csv; charset=utf-8": {}}, "a;b", "text/csv", b"a;b"),
+        ({ANY: {"schema": {"type": "array"}}}, [1], "application/json", b"[1]"),
+        ({PLAIN: {}, "application/vnd.x+json": {"schema": {}}}, 5, "application/json", b"5"),
+    ],
+)
+def test_a_body_without_members_is_one_argument(
+    content: dict[str, Any], value: Any, kind: str, sent: bytes
+) -> None:
+    (operation,) = read_openapi(posting(content))
+    assert [*operation.shown["inputSchema"]["properties"]] == ["body"]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["content-type"] == kind
+        return httpx.Response(200, json={"got": request.read() == sent})
+
+    client = httpx.Client(base_url="http://here", transport=httpx.MockTransport(answer))
+    tools = HttpTools(client, {"post": operation}, "http://here")
+    assert tools.call("post", {"body": value}).data == {"got": True}
+
+
+def test_the_members_of_a_body_of_xml_are_read_and_its_calls_are_refused() -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    (operation,) = read_openapi(posting({XML: {"schema": schema}}))
+    assert operation.shown["inputSchema"] == schema
+    client = httpx.Client(base_url="http://here", transport=httpx.MockTransport(lambda _: None))  # type: ignore[arg-type,return-value]
+    result = HttpTools(client, {"post": operation}, "http://here").call("post", {"id": "a"})
+    assert not result.ok
+    assert "a body of application/xml with members" in result.data["error"]["message"]
+
+
+RECORD = {"type": "object", "properties": {"id": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_read"),
+    [
+        ({"200": {ANY: {"schema": RECORD}}}, True),
+        ({"202": {}, "200": {"application/json": {"schema": RECORD}}}, True),
+        ({"200": {XML: {"schema": LINE}, "application/json": {"schema": RECORD}}}, True),
+        ({"default": {"application/json": {"schema": RECORD}}}, True),
+        ({"200": {}, "default": {"application/json": {"schema": RECORD}}}, False),
+        ({"200": {XML: {"schema": RECORD}}}, False),
+    ],
+)
+def test_the_first_good_answer_of_json_says_what_results_are(
+    answers: dict[str, Any], is_read: bool
+) -> None:
+    said = posting({})
+    responses = {code: {"content": content} for code, content in answers.items()}
+    said["paths"]["/p"]["post"]["responses"] = responses
+    (operation,) = read_openapi(said)
+    assert operation.shown.get("outputSchema") == (RECORD if is_read else None)
+
+
+def test_media_types_of_swagger_are_read() -> None:
+    said = {
+        "swagger": "2.0",
+        "consumes": [PLAIN],
+        "produces": [XML],
+        "paths": {
+            "/p": {
+                "post": {
+                    "operationId": "post",
+                    "parameters": [{"in": "body", "name": "b", "schema": {"type": "string"}}],
+                    "responses": {"200": {"schema": RECORD}},
+                },
+                "put": {
+                    "operationId": "put",
+                    "consumes": [XML, "application/json"],
+                    "produces": ["application/json"],
+                    "parameters": [{"in": "body", "name": "b", "schema": RECORD}],
+                    "responses": {"200": {"schema": RECORD}},
+                },
+            }
+        },
+    }
+    by_name = {one.shown["name"]: one for one in read_openapi(said)}
+    assert (by_name["post"].media, by_name["put"].media) == (PLAIN, "")
+    assert [*by_name["post"].request.answers] == [XML]
+    assert by_name["put"].request.answers == {"application/json": ""}
+    assert "outputSchema" not in by_name["post"].shown
+    assert by_name["put"].shown["outputSchema"] == RECORD
+
+
 def test_null_and_limits_are_read_as_openapi_3_0_writes_them() -> None:
     fields = {
         "note": {"type": "string", "nullable": True},

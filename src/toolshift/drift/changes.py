@@ -97,13 +97,14 @@ KINDS: Mapping[str, str] = {
     "body_changed": "its requests have another form of body",
     "place_changed": "its requests have a parameter in another place",
     "auth_changed": "its requests need another login",
+    "answers_changed": "its answers have another form",
     "errors_changed": "errors have another form",
     "other_changed": "something else that a server says of a tool",
 }
 """Every kind of change, with its meaning."""
 OF_REQUESTS = frozenset(
     ("method_changed", "server_changed", "path_changed", "body_changed", "place_changed",
-     "auth_changed")
+     "auth_changed", "answers_changed")
 )  # fmt: skip
 """Kinds of changes of how an operation is requested, which calls of an agent do not meet."""
 

@@ -1,5 +1,7 @@
 """What changed in how an operation is requested: another server, path, method, body or login.
 
+The media type of its answers is compared here too.
+
 An agent is shown the tool alone, so its calls are the same. The program that sends the requests is
 what breaks.
 
@@ -47,6 +49,30 @@ def _differences(was: Request, now: Request) -> Iterator[_Difference]:
     if ways != others:
         hard = "maybe" if _NO_LOGIN in others else _still_taken(ways, others)
         yield "auth_changed", hard, "", " or ".join(ways), " or ".join(others)
+    yield from _of_login_addresses(was, now)
+    yield from _of_answers(was, now)
+
+
+def _of_login_addresses(was: Request, now: Request) -> Iterator[_Difference]:
+    """Where tokens come from, if both sides say it; a lock of before does not."""
+    first, second = was.login_addresses, now.login_addresses
+    if first and second and first != second:
+        hard = _still_taken(first, second)
+        yield "auth_changed", hard, "", " or ".join(first), " or ".join(second)
+
+
+def _of_answers(was: Request, now: Request) -> Iterator[_Difference]:
+    """The media types of answers, if both sides say them; of JSON its schema says the rest."""
+    if not was.answers or not now.answers:
+        return
+    if was.answers.keys() != now.answers.keys():
+        still = was.answers.keys() & now.answers.keys()
+        hard: Severity = "maybe" if still else "breaking"
+        hard = "harmless" if still == was.answers.keys() else hard
+        yield "answers_changed", hard, "", [*was.answers], [*now.answers]
+    for kind in was.answers.keys() & now.answers.keys():
+        if was.answers[kind] != now.answers[kind]:
+            yield "answers_changed", "maybe", "", kind, f"{kind}, with another schema"
 
 
 def _of_addresses(was: Request, now: Request) -> Iterator[_Difference]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from toolshift.core.canonical import canonical_hash
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake, NotRead
 from toolshift.core.values import as_list, as_mapping
+from toolshift.interop.media import BODY, FORM, TEXT, Media, is_json, media_in, read_media
 from toolshift.interop.normal import modern
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
@@ -25,11 +27,10 @@ from toolshift.interop.schema import (
     tag_of,
     tag_values,
 )
+from toolshift.interop.server import address_name
 from toolshift.interop.swagger import as_openapi_3
 
 METHODS = ("get", "put", "post", "delete", "patch")
-BODY, FORM, PARTS = "body", "form", "parts"
-_FORMS = {"application/x-www-form-urlencoded": FORM, "multipart/form-data": PARTS}
 _BESIDE_A_BODY = ("path", "query", "header")
 _DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 
@@ -40,7 +41,7 @@ class Operation:
     a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
     or "parts" where it is sent as multipart), and its name there. `styles` says how it is written,
     `request` what of a request a lock keeps. `errors` has the values that bodies of errors have, by
-    their paths; () where none is declared.
+    their paths; () where none is declared. `media` is the type of a body that is a text, no JSON.
     """
 
     method: str
@@ -50,6 +51,7 @@ class Operation:
     request: Request
     styles: Mapping[str, Style] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    media: str = ""
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
@@ -218,16 +220,16 @@ class _Inputs:
 
     def add_body(self, body: Mapping[str, Any]) -> None:
         """Adds the properties of a body, or the whole of one that has none."""
-        schema, place = _body(body)
-        if schema is None:
+        media = read_media(body)
+        if media is None:
             return
-        encoded = _encoding(body)
-        laid = laid_open(as_mapping(schema), self.document)
+        place = media.place
+        laid = laid_open(as_mapping(media.schema), self.document)
         for key, inner in laid.properties.items():
-            how = style_of(encoded.get(key, {}), place) if place == FORM else None
+            how = style_of(as_mapping(media.encoding.get(key)), place) if place == FORM else None
             self.add(key, place, inner, None, key in laid.required, how)
-        if not laid.properties and place == BODY:
-            self.add(BODY, "whole", schema, None, bool(body.get("required")))
+        if not laid.properties and place in (BODY, TEXT):
+            self.add(BODY, "whole", media.schema, None, bool(body.get("required")))
         shown_as = {key: own for own, (where, key) in self.places.items() if where == place}
         self.conditions = [renamed(one, {**shown_as}) for one in laid.conditions]
 
@@ -262,7 +264,8 @@ def _operation(
         "inputSchema": inputs.schema,
         "annotations": {"readOnlyHint": method == "get"},
     }
-    outputs = _outputs(said.get("responses"), document)
+    answers = _good_answers(said.get("responses"), document)
+    outputs = _outputs(answers, document)
     shown |= {"outputSchema": outputs} if outputs else {}
     shown |= {"deprecated": True} if said.get("deprecated") is True else {}
     errors = _errors(said.get("responses"), document)
@@ -275,25 +278,50 @@ def _operation(
         for own, (place, _) in inputs.places.items()
     }
     servers = servers_of(said, item, document)
-    login = _login_of(said, document)
-    request = Request(method, path, servers, media_of(body), sent, login)
-    return Operation(method, path, inputs.places, shown, request, inputs.styles, errors)
+    request = Request(
+        method,
+        path,
+        servers,
+        media_of(body),
+        sent,
+        _login_of(said, document),
+        _login_addresses(said, document),
+        _answers(answers, document),
+    )
+    media = read_media(body)
+    kind = media.kind if media is not None and media.place == TEXT else ""
+    return Operation(method, path, inputs.places, shown, request, inputs.styles, errors, kind)
 
 
 def _login_of(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
     """The ways to log in that an operation takes, whatever its document calls them."""
-    wanted = said.get("security", document.get("security"))
-    components = document.get("components")
-    known = components.get("securitySchemes") if isinstance(components, Mapping) else None
-    known = as_mapping(known)
-    ways = []
-    for way in as_list(wanted):
-        parts = [
-            _scheme(_resolved(known.get(name), document), scopes)
-            for name, scopes in (way.items() if isinstance(way, Mapping) else ())
-        ]
-        ways.append(" and ".join(sorted(parts)) or "none")
+    ways = [
+        " and ".join(sorted(_scheme(scheme, scopes) for scheme, scopes in way)) or "none"
+        for way in _ways(said, document)
+    ]
     return tuple(sorted({*ways})) if set(ways) != {"none"} else ()
+
+
+def _ways(
+    said: Mapping[str, Any], document: Mapping[str, Any]
+) -> Iterator[list[tuple[Mapping[str, Any], Any]]]:
+    """The ways to log in, each as its schemes with the scopes that are asked."""
+    components = as_mapping(document.get("components"))
+    known = as_mapping(components.get("securitySchemes"))
+    for way in as_list(said.get("security", document.get("security"))):
+        schemes = as_mapping(way).items()
+        yield [(_resolved(known.get(name), document), scopes) for name, scopes in schemes]
+
+
+def _login_addresses(said: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where tokens come from: the addresses of OAuth and of OpenID Connect."""
+    schemes = [scheme for way in _ways(said, document) for scheme, _ in way]
+    flows = [one for each in schemes for one in (each, *as_mapping(each.get("flows")).values())]
+    found = {str(one[key]) for one in map(as_mapping, flows) for key in _ADDRESSES if one.get(key)}
+    return tuple(sorted(map(address_name, found)))
+
+
+_ADDRESSES = ("openIdConnectUrl", "authorizationUrl", "tokenUrl", "refreshUrl")
 
 
 def _scheme(scheme: Mapping[str, Any], scopes: Any) -> str:
@@ -307,17 +335,6 @@ def _schema_of(param: Mapping[str, Any]) -> Any:
     content = param.get("content")
     media: Any = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
     return param.get("schema", media.get("schema") if isinstance(media, Mapping) else None)
-
-
-def _encoding(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How the fields of a form are written."""
-    content = body.get("content")
-    for kind, media in content.items() if isinstance(content, Mapping) else ():
-        if _FORMS.get(str(kind).partition(";")[0].strip()) == FORM and isinstance(media, Mapping):
-            found = media.get("encoding")
-            listed = found.items() if isinstance(found, Mapping) else ()
-            return {key: one for key, one in listed if isinstance(one, Mapping)}
-    return {}
 
 
 @dataclass(frozen=True)
@@ -428,52 +445,40 @@ def _parameters(
     return list({(each["in"], each["name"]): each for each in places}.values())
 
 
-def _body(body: Mapping[str, Any]) -> tuple[Any, str]:
-    """The schema of a body, and how its members are sent; JSON is taken where there is a choice."""
-    schema, content = _json_schema(body), body.get("content")
-    if schema is not None:
-        return schema, BODY
-    for kind, media in content.items() if isinstance(content, Mapping) else ():
-        place = _FORMS.get(str(kind).partition(";")[0].strip())
-        if place and isinstance(media, Mapping):
-            return media.get("schema") or {}, place
-    return None, ""
-
-
-def _json_schema(body: Mapping[str, Any]) -> Any:
-    content = body.get("content")
-    for kind, media in content.items() if isinstance(content, Mapping) else ():
-        if "json" in str(kind) and isinstance(media, Mapping):
-            return media.get("schema") or {}
-    return None
-
-
 def _errors(responses: Any, document: Any) -> tuple[str, ...]:
     """The values that bodies of errors have, with the types of those that say one."""
     found: set[str] = set()
-    for code, response in responses.items() if isinstance(responses, Mapping) else ():
-        content = _resolved(response, document).get("content")
-        if str(code).startswith(("2", "3")) or not isinstance(content, Mapping):
-            continue
-        for kind, media in content.items():
-            schema = media.get("schema") if isinstance(media, Mapping) else None
-            if "json" in str(kind) and isinstance(schema, Mapping):
-                leaves = leaves_of(flattened(inlined(schema, document)))
-                found |= {".".join(path) for path, _ in leaves if path}
+    for code, response in as_mapping(responses).items():
+        if not str(code).startswith(("2", "3")):
+            for media in media_in(_resolved(response, document)):
+                if media.place == BODY and isinstance(media.schema, Mapping):
+                    leaves = leaves_of(flattened(inlined(media.schema, document)))
+                    found |= {".".join(path) for path, _ in leaves if path}
     return tuple(sorted(found))
 
 
-def _outputs(responses: Any, document: Any) -> dict[str, Any] | None:
-    """The schema of a good answer that is a record, or a list of records."""
-    listed = responses.items() if isinstance(responses, Mapping) else ()
-    good = next((r for code, r in listed if str(code).startswith("2")), None)
-    schema = _json_schema(_resolved(good, document))
-    if schema is None:
-        return None
-    written = flattened(inlined(schema, document))
-    if written.get("properties"):
-        return {**written, "type": "object"}
-    items = written.get("items")
-    if isinstance(items, Mapping) and items.get("properties"):
-        return {"type": "object", "properties": {"result": written}}
+def _good_answers(responses: Any, document: Any) -> list[Media]:
+    """The media types of answers to a call that is right."""
+    listed = {str(code): one for code, one in as_mapping(responses).items()}
+    good = [code for code in listed if code.startswith("2")] or ["default"]
+    return [one for code in good for one in media_in(_resolved(listed.get(code), document))]
+
+
+def _outputs(answers: Iterable[Media], document: Any) -> dict[str, Any] | None:
+    """The schema of a good answer of JSON that is a record, or a list of records."""
+    for media in sorted(answers, key=lambda one: not is_json(one.kind)):
+        written = flattened(inlined(as_mapping(media.schema), document))
+        items = as_mapping(written.get("items"))
+        if media.place == BODY and written.get("properties"):
+            return {**written, "type": "object"}
+        if media.place == BODY and items.get("properties"):
+            return {"type": "object", "properties": {"result": written}}
     return None
+
+
+def _answers(answers: Iterable[Media], document: Any) -> dict[str, str]:
+    """The media types of good answers, and of each that is not read what stands for its schema."""
+    return {
+        one.kind: "" if one.place == BODY else canonical_hash(inlined(one.schema, document))
+        for one in sorted(answers, key=lambda one: one.kind)
+    }

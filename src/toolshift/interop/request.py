@@ -24,6 +24,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         places: by parameter where it is sent (path, query, header or body), and how where that is
             not the usual way.
         login: the ways to log in, by kind and name, of which one is enough; none for no login.
+        login_addresses: where tokens come from, as the document says.
+        answers: the media types of good answers; beside one that is not read as JSON a hash of its
+            schema. Locks of before have none.
     """
 
     method: str
@@ -32,6 +35,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     body: tuple[str, ...] = ()
     places: dict[str, str] = {}
     login: tuple[str, ...] = ()
+    login_addresses: tuple[str, ...] = ()
+    answers: dict[str, str] = {}
 
 
 def servers_of(*holders: Mapping[str, Any]) -> tuple[str, ...]:

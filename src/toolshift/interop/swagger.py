@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolshift.core.values import as_list, as_mapping
+from toolshift.interop.media import is_json
 from toolshift.interop.parameter_styles import style_of_2_0
 
 _FORM = "application/x-www-form-urlencoded"
@@ -23,10 +24,10 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
     given = dict(document)
     scheme = next(iter(given.get("schemes") or ()), "https")
     address = f"{scheme}://{given['host']}" if given.get("host") else ""
-    consumes = given.get("consumes")
+    kinds = given.get("consumes"), given.get("produces")
     shared = {name: param for name, param in as_mapping(given.get("parameters")).items() if param}
     paths = {
-        path: _item(item, shared, consumes) for path, item in as_mapping(given.get("paths")).items()
+        path: _item(item, shared, kinds) for path, item in as_mapping(given.get("paths")).items()
     }
     made = {
         "openapi": "3.0.3",
@@ -46,7 +47,8 @@ def as_openapi_3(document: Mapping[str, Any]) -> dict[str, Any]:
                 if param.get("in") not in ("body", "formData")
             },
             "responses": {
-                name: _response(one) for name, one in as_mapping(given.get("responses")).items()
+                name: _response(one, kinds[1])
+                for name, one in as_mapping(given.get("responses")).items()
             },
         },
     }
@@ -61,14 +63,18 @@ def _scheme(scheme: Any) -> Any:
     return {**{k: v for k, v in scheme.items() if k != "type"}, "type": "http", "scheme": "basic"}
 
 
-def _item(item: Any, shared: Mapping[str, Any], consumes: Any) -> Any:
+_Kinds = tuple[Any, Any]
+"""The media types that a document takes and gives, unless an operation says others."""
+
+
+def _item(item: Any, shared: Mapping[str, Any], kinds: _Kinds) -> Any:
     if not isinstance(item, Mapping):
         return item
     common = [_shared(param, shared) for param in item.get("parameters") or ()]
     out: dict[str, Any] = {k: v for k, v in item.items() if k != "parameters"}
     for method in _METHODS:
         if isinstance(item.get(method), Mapping):
-            out[method] = _operation(item[method], common, shared, consumes)
+            out[method] = _operation(item[method], common, shared, kinds)
     return out
 
 
@@ -81,19 +87,27 @@ def _shared(param: Any, shared: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _operation(
-    said: Mapping[str, Any], common: list[Mapping[str, Any]], shared: Mapping[str, Any], kinds: Any
+    said: Mapping[str, Any],
+    common: list[Mapping[str, Any]],
+    shared: Mapping[str, Any],
+    kinds: _Kinds,
 ) -> dict[str, Any]:
     own = [_shared(param, shared) for param in said.get("parameters") or ()]
     params = list({(each.get("in"), each.get("name")): each for each in (*common, *own)}.values())
-    out = {k: v for k, v in said.items() if k not in ("parameters", "responses", "consumes")}
+    out = {
+        k: v
+        for k, v in said.items()
+        if k not in ("parameters", "responses", "consumes", "produces")
+    }
     out["parameters"] = [
         _param(each) for each in params if each.get("in") not in ("body", "formData")
     ]
-    body = _body(params, said.get("consumes") or kinds)
+    takes, gives = said.get("consumes") or kinds[0], said.get("produces") or kinds[1]
+    body = _body(params, takes)
     if body:
         out["requestBody"] = body
     out["responses"] = {
-        code: _response(one) for code, one in as_mapping(said.get("responses")).items()
+        code: _response(one, gives) for code, one in as_mapping(said.get("responses")).items()
     }
     return out
 
@@ -110,7 +124,7 @@ def _param(param: Mapping[str, Any]) -> dict[str, Any]:
 def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:
     whole = next((each for each in params if each.get("in") == "body"), None)
     if whole is not None:
-        content = {"application/json": {"schema": whole.get("schema") or {}}}
+        content = _content(kinds, whole.get("schema") or {})
         return {"content": content, "required": bool(whole.get("required"))}
     fields = [each for each in params if each.get("in") == "formData"]
     if not fields:
@@ -128,11 +142,18 @@ def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:
     return {"content": {kind: {"schema": schema}}, "required": bool(needed)}
 
 
-def _response(one: Any) -> Any:
+def _content(kinds: Any, schema: Any) -> dict[str, Any]:
+    """A schema under its media types: JSON where that is one of them, or none is named."""
+    named = [kind for kind in as_list(kinds) if isinstance(kind, str)]
+    is_other = named and not any(map(is_json, named))
+    return {kind: {"schema": schema} for kind in (named if is_other else ["application/json"])}
+
+
+def _response(one: Any, kinds: Any) -> Any:
     if not isinstance(one, Mapping) or "schema" not in one:
         return one
     kept = {key: value for key, value in one.items() if key not in ("schema", "examples")}
-    return {**kept, "content": {"application/json": {"schema": one["schema"]}}}
+    return {**kept, "content": _content(kinds, one["schema"])}
 
 
 def _moved(node: Any) -> Any:

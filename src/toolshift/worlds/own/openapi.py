@@ -13,7 +13,8 @@ from toolshift.core.installation import extra
 from toolshift.core.tool import Result, error
 from toolshift.core.values import as_text
 from toolshift.interop.logins import Login, read_login
-from toolshift.interop.openapi import BODY, FORM, PARTS, Operation, read_openapi
+from toolshift.interop.media import BODY, FORM, PARTS, TEXT
+from toolshift.interop.openapi import Operation, read_openapi
 from toolshift.interop.parameter_styles import Style, in_one, pairs
 from toolshift.worlds.own.file import WorldFile
 from toolshift.worlds.own.sources import result_of, texts_of
@@ -94,7 +95,9 @@ class HttpTools:
         """Makes the request; an answer of 400 and above is the tool's failure."""
         operation = self.operations[name]
         path = operation.path
-        sent: dict[str, dict[str, Any]] = {"header": {}, BODY: {}, "whole": {}, PARTS: {}}
+        sent: dict[str, dict[str, Any]] = {
+            place: {} for place in ("header", BODY, "whole", PARTS, TEXT)
+        }
         written: dict[str, list[tuple[str, str]]] = {"query": [], FORM: []}
         for key, value in arguments.items():
             place, own = operation.places[key]
@@ -107,14 +110,19 @@ class HttpTools:
                 written[place] += pairs(style, own, value)
             else:
                 sent[place][own] = value
+        if sent[TEXT]:
+            why = f"a body of {operation.media} with members cannot be written here"
+            return error("tool_error", why)
         has_body = BODY in {place for place, _ in operation.places.values()}
         body = sent["whole"].get(BODY, sent[BODY] if has_body else None)
+        if operation.media and body is not None:
+            sent["header"]["Content-Type"] = operation.media
         answer = self.send(
             operation.method.upper(),
             path,
             params=written["query"],
             headers=sent["header"],
-            **({"json": body} if body is not None else {}),
+            **_whole(body, operation.media),
             **({"data": _fields(written[FORM])} if written[FORM] else {}),
             **({"files": _parts(sent[PARTS])} if sent[PARTS] else {}),
         )
@@ -166,6 +174,13 @@ class HttpTools:
     def close(self) -> None:
         """Closes the client."""
         self.client.close()
+
+
+def _whole(body: Any, media: str) -> dict[str, Any]:
+    """A body that is JSON, or a text of another media type, as httpx takes it."""
+    if body is None:
+        return {}
+    return {"content": as_text(body).encode()} if media else {"json": body}
 
 
 def _fields(written: list[tuple[str, str]]) -> dict[str, list[str]]:
