@@ -160,6 +160,59 @@ def test_a_task_that_cannot_be_done_any_more_does_not_hold(
     assert "1 can no longer be done, and it rightly refused" in said
 
 
+STRICT = """
+def careful(messages, tools):
+    reason = {"tool_calls": [{"name": "refuse", "arguments": {"reason": "not_found"}}]}
+    call = {"tool_calls": [{"name": "get_order", "arguments": {"order_id": "O-99"}}]}
+    return reason if messages[-1]["role"] == "tool" else call
+"""
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_task_that_is_refused_rightly_today_is_one_that_passes_today(
+    toolshift: Run, shop: list[dict[str, Any]], renamed: bool
+) -> None:
+    missing = '    if order_id == "O-99":\n        raise LookupError("there is no order O-99")\n'
+    total = '    return {"order_id": order_id, "total"'
+    Path("strict_tools.py").write_text(TOOLS.replace(total, missing + total))
+    Path("careful_agents.py").write_text(STRICT)
+    refused = task(
+        "none", "What is the total of order O-99?", "get_order", {"order_id": "O-99"}, ""
+    )
+    refused["check"] = {"refuse": "not_found"}
+    world = {
+        "world": "refusing",
+        "tools": {"python": "strict_tools"},
+        "writes": [],
+        "tasks": [refused],
+    }
+    Path("tasks.yaml").write_text(json.dumps(world))
+    tool = next(each for each in shop if each["name"] == "get_order")
+    tool |= {"name": "order_get"} if renamed else {"description": "Looks up an order."}
+    code, found, text = changed(toolshift, shop, "--agent", "careful_agents:careful")
+    outcome = found["outcomes"]["careful_agents:careful"]["none"]
+    assert outcome["clean"] == "passed"
+    assert outcome["shifted"].startswith("failed" if renamed else "passed")
+    assert code == (1 if renamed else 0)
+    assert f"{0 if renamed else 1} of 1 tasks that it passes today still pass" in " ".join(
+        text.split()
+    )
+
+
+def test_an_option_that_is_left_open_and_gone_is_needed_by_no_task(
+    toolshift: Run, shop: list[dict[str, Any]]
+) -> None:
+    opened = json.loads(Path("tasks.yaml").read_text())
+    opened["tasks"][-1]["calls"][0]["arguments"]["currency"] = {"any": "USD"}
+    opened["tasks"][-1]["check"]["calls"] = True
+    Path("tasks.yaml").write_text(json.dumps(opened))
+    pay = next(tool for tool in shop if tool["name"] == "pay")
+    del pay["inputSchema"]["properties"]["currency"]
+    _, found, _ = changed(toolshift, shop, "--agent", "oracle")
+    assert found["left_out"] == {}
+    assert found["outcomes"]["oracle"]["transfer"]["shifted"] == "passed"
+
+
 def test_a_call_that_says_less_in_the_new_form_is_told_in_words(
     toolshift: Run, shop: list[dict[str, Any]]
 ) -> None:
@@ -168,6 +221,7 @@ def test_a_call_that_says_less_in_the_new_form_is_told_in_words(
     _, found, text = changed(toolshift, shop)
     assert "does not tell pay the currency of today" in found["left_out"]["transfer"]
     assert "[params.pay]" in found["left_out"]["transfer"]
+    assert "write `currency: {any: EXAMPLE}`" in found["left_out"]["transfer"]
     assert "not_recorded" not in text
 
 

@@ -580,9 +580,12 @@ def _task_names(plan: Plan | None) -> dict[str, str]:
 
 def _outcome(runs: Mapping[str, Record], cells: Mapping[str, Cell]) -> Outcome:
     clean, shifted = runs.get(""), runs.get(RELEASE)
+    could_be_done = clean is None or clean.grade.solvable
+    is_lost = shifted is not None and could_be_done and not shifted.grade.solvable
+    with_change = _said(shifted.grade, shifted.steps) if shifted else ""
     return Outcome(
         _said(clean.grade, clean.steps) if clean else "",
-        _said(shifted.grade, shifted.steps) if shifted else "",
+        "refused" if is_lost and with_change == "passed" else with_change,
         shifted.episode if shifted else "",
         _behind(shifted, cells[shifted.cell]) if shifted else "",
         _called(shifted.steps) if shifted and not shifted.grade.passed else (),
@@ -608,8 +611,6 @@ def _placed(
 
 
 def _said(grade: Grade, steps: Sequence[Step]) -> str:
-    if grade.passed and not grade.solvable:
-        return "refused"
     last = steps[-1] if steps else None
     if grade.cause == BROKE_DOWN and last is not None and last.kind == "failure":
         raised = re.match(r"[\w.]+: ", last.said)

@@ -16,6 +16,7 @@ from toolshift.cli.world import world
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
+from toolshift.episode.episode import Over
 from toolshift.runs.own_checking import let_play
 from toolshift.shifts.registry import apply
 from toolshift.worlds.own import OwnWorld, load
@@ -148,6 +149,21 @@ def test_a_text_that_agents_may_add_is_told_and_can_be_left_open(
         grade = called(scene, ("refund_order", given), answer="The reference is RF-1801-1.")
         passed.append(grade.passed)
     assert passed == [True, False]
+
+
+@pytest.mark.parametrize("reason", [{"reason": "It hums."}, {}])
+def test_a_recording_answers_whatever_is_said_for_an_argument_that_is_left_open(
+    folder: Path, reason: dict[str, str]
+) -> None:
+    text = (folder / "tasks.yaml").read_text()
+    call_of = "refund_order, arguments: {order_id: O-1801"
+    (folder / "tasks.yaml").write_text(text.replace(call_of, f"{call_of}, reason: {{any: broke}}"))
+    scene = next(one for one in scenes(replayed(folder)) if "O-1801" in one.asks[0].text)
+    given = ("refund_order", {"order_id": "O-1801", **reason})
+    assert called(scene, given, answer="The reference is RF-1801-1.").passed
+    other = ("refund_order", {"order_id": "O-1701", **reason})
+    with pytest.raises(Over):  # another order was never refunded
+        called(scene, other)
 
 
 def _checked(path: Path, capsys: pytest.CaptureFixture[str]) -> str:

@@ -652,7 +652,8 @@ def _failure(release: Release, scene: Scene, step: Step) -> str:
             return (
                 f"its call of {step.name} does not tell {tool} the {', '.join(lost)} of today. Say "
                 f"what has become of {'them' if len(lost) > 1 else 'it'} in the mapping, under "
-                f"[params.{tool}]"
+                f"[params.{tool}]; if any value is right, or none, write `{lost[0]}: "
+                "{any: EXAMPLE}` in the task"
             )
     try:
         told = msgspec.json.decode(step.text)["error"]["message"]

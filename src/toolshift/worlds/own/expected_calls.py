@@ -97,13 +97,14 @@ class Ledger:
 
     def note(self, name: str, arguments: Mapping[str, Any], result: Result) -> int | None:
         """Takes a call down; returns the place of the expected call that it is, if any."""
-        place = self._place(name, arguments)
+        place = self.place_of(name, arguments)
         if place is not None and (result.ok or self.given.check.refuse):
             self.results[place] = result.data
             self.order.append(place)
         return place
 
-    def _place(self, name: str, arguments: Mapping[str, Any]) -> int | None:
+    def place_of(self, name: str, arguments: Mapping[str, Any]) -> int | None:
+        """The place of the expected call, not made yet, that a call is; None where it is none."""
         for place, call in enumerate(self.given.calls):
             if place not in self.results and call.name == name and self._agrees(place, arguments):
                 return place
@@ -203,15 +204,13 @@ class OwnUpstream:
         """Carries out a true call."""
         if name not in self.by_name:
             return error("unknown_tool", f"There is no tool named {name}.")
-        task = self.setting.given.id
         plain = without_defaults(self.by_name[name], arguments)
         if self._opened is None:
-            assert self.recording
-            result = self.recording.answer(task, self.after, name, plain)
+            plain, result = self._recorded(name, arguments, plain)
         else:
             result = self._opened.get().call(name, arguments)
             if self.recording is not None:
-                self.recording.keep(task, self.after, name, plain, result)
+                self.recording.keep(self.setting.given.id, self.after, name, plain, result)
         place = self.ledger.note(name, arguments, result)
         if result.ok and name in self.setting.writes:
             made = as_write(name, plain)
@@ -219,6 +218,22 @@ class OwnUpstream:
             self.after = (*self.after, made)
             self.judge()
         return result
+
+    def _recorded(
+        self, name: str, arguments: Mapping[str, Any], plain: dict[str, Any]
+    ) -> tuple[dict[str, Any], Result]:
+        """A call as it was recorded, and its answer.
+
+        Where only arguments differ that the task leaves open, the expected call stands for it.
+        """
+        assert self.recording
+        task = self.setting.given.id
+        result = self.recording.answer(task, self.after, name, plain)
+        place = self.ledger.place_of(name, arguments)
+        if place is None or result.ok or result.data["error"]["code"] != NOT_RECORDED:
+            return plain, result
+        expected = without_defaults(self.by_name[name], self.setting.once[place])
+        return expected, self.recording.answer(task, self.after, name, expected)
 
     def close(self) -> None:
         """Ends the episode: judges the calls and the state, and lets the tools go."""
