@@ -178,5 +178,5 @@ def test_errors_in_another_form_are_said(toolshift: Run, desk: Path, later: str)
 def test_each_task_that_is_left_out_has_its_reason(toolshift: Run, desk: Path) -> None:
     Path("answers.toml").write_text("[pages.list_parts]\nsize = 1\n")
     _, said, _ = toolshift(*WORDS, *AGENT)
-    assert "1 task affected by one" in said
+    assert "1 affected task" in said
     assert "task belt: " in said

@@ -213,6 +213,19 @@ def test_an_option_that_is_left_open_and_gone_is_needed_by_no_task(
     assert found["outcomes"]["oracle"]["transfer"]["shifted"] == "passed"
 
 
+@pytest.mark.parametrize(("path", "tasks"), [("kind", []), ("number", ["card"])])
+def test_an_open_question_of_a_member_leaves_out_the_tasks_that_pass_it(
+    toolshift: Run, shop: list[dict[str, Any]], path: str, tasks: list[str]
+) -> None:
+    whole = "payment.card"
+    Path("change.mapping.toml").write_text(f'[params.pay]\n"{whole}.{path}" = "?"\n')
+    card = properties(shop, "pay")["payment"]["properties"]["card"]
+    card["properties"]["sort"] = card["properties"].pop(path)
+    card["required"] = ["sort" if name == path else name for name in card["required"]]
+    _, found, _ = changed(toolshift, shop, "--agent", "oracle")
+    assert [*found["left_out"]] == tasks
+
+
 def test_a_call_that_says_less_in_the_new_form_is_told_in_words(
     toolshift: Run, shop: list[dict[str, Any]]
 ) -> None:
@@ -221,6 +234,9 @@ def test_a_call_that_says_less_in_the_new_form_is_told_in_words(
     _, found, text = changed(toolshift, shop)
     assert "does not tell pay the currency of today" in found["left_out"]["transfer"]
     assert "[params.pay]" in found["left_out"]["transfer"]
+    code, found, text = changed(toolshift, shop, *LEARNED)
+    assert {row["severity"] for row in found["rows"]} == {"maybe"}
+    assert (code, "Not tested: 1 affected task" in " ".join(text.split())) == (3, True)
     assert "write `currency: {any: EXAMPLE}`" in found["left_out"]["transfer"]
     assert "not_recorded" not in text
 

@@ -110,7 +110,7 @@ class ChangeOptions:
         ),
     ] = DEFAULT_MAPPING
     allow_untested: Annotated[
-        bool, option(help="Exit code 0 even if a breaking change is untested.")
+        bool, option(help="Exit code 0 even if a breaking change or an affected task is untested.")
     ] = False
     trials: Annotated[int, option(help="Runs of each task.")] = 1
     tasks: Annotated[
@@ -160,7 +160,7 @@ def change(options: ChangeOptions) -> None:
     toolshift change git:main:openapi.yaml openapi.yaml --agent mymodule:my_agent --world tasks.yaml
 
     Exit codes: 0 everything that could be tested still works, 1 a task that passed now fails,
-    2 a usage error, 3 a breaking change is untested, 4 nothing was measured.
+    2 a usage error, 3 a breaking change or an affected task is untested, 4 nothing was measured.
     """
     check_agents(options.agents, options.worlds)
     check_at_once(options.workers, options.concurrency)
@@ -411,7 +411,7 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if reading.untested or reading.untested_tasks:
         rows, tasks = len(reading.untested), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
-        what += [f"{tasks} task{'s' * (tasks != 1)} affected by one"] if tasks else []
+        what += [f"{tasks} affected task{'s' * (tasks != 1)}"] if tasks else []
         say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")
     elif reading.outcomes and code == 0:
         say("Everything that could be tested still works.")

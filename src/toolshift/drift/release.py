@@ -144,8 +144,13 @@ class Row(msgspec.Struct, frozen=True):
     @property
     def breaks_calls(self) -> bool:
         """Whether it breaks calls of an agent, and not only the program that sends the requests."""
+        return self.severity == "breaking" and self.may_break_calls
+
+    @property
+    def may_break_calls(self) -> bool:
+        """The same of a change that breaks them, or may."""
         beside = self.change is not None and self.change.kind in BESIDE_THE_CALLS
-        return self.severity == "breaking" and not beside
+        return self.severity != "harmless" and not beside
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -192,8 +197,8 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def untested_tasks(self) -> dict[str, str]:
-        """The tasks that meet a breaking change and could not be run with it, and why."""
-        meet = {task for row in self.rows if row.breaks_calls for task in row.tasks}
+        """The tasks that a change affects and that could not be run with it, and why."""
+        meet = {task for row in self.rows if row.may_break_calls for task in row.tasks}
         return {task: why for task, why in self.left_out.items() if task in meet}
 
     @property
@@ -212,7 +217,7 @@ class Reading(msgspec.Struct, frozen=True):
         return [agent for agent, each in self.outcomes.items() if not _tells(each.values())]
 
     def exit_code(self, allow_untested: bool = False) -> int:
-        """0 holds, 1 something that passed fails, 3 breaking and untested, 4 nothing measured."""
+        """0 holds, 1 something that passed fails, 3 something is untested, 4 nothing measured."""
         if self.losses:
             return 1
         if self.outcomes and not self.measured and self.rows:

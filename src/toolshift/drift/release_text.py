@@ -20,7 +20,7 @@ MAX_NAMED = 6
 VERDICTS = {
     0: "everything that could be tested still works",
     1: "a task that passed now fails",
-    3: "a breaking change is untested",
+    3: "a breaking change, or a task that a change affects, is untested",
     4: "nothing was measured",
 }
 """What each exit code says."""

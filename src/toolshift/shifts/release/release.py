@@ -235,9 +235,21 @@ def check_settled(release: Release, task: Task) -> None:
             passed = opened_call(arguments, source.opened)
             needed = {p.name for p in source.tool.params if p.required}
             for path, new in answers.params.get(name, {}).items():
-                top = path.partition(".")[0].partition("[")[0]
-                if new == UNDECIDED and {top, path} & {*passed, *needed}:
+                if new == UNDECIDED and (path in needed or _passes(passed, path)):
                     raise NotApplicable(is_open(name, path))
+
+
+def _passes(value: Any, path: str) -> bool:
+    """Whether arguments have a value at a path such as `lines[].gift`."""
+    if isinstance(value, list):
+        return any(_passes(each, path) for each in value)
+    if not path or not isinstance(value, Mapping):
+        return True
+    if path in value:
+        return True
+    name, _, rest = path.partition(".")
+    name = name.removesuffix("[]")
+    return name in value and _passes(value[name], rest)
 
 
 def is_open(tool: str, path: str = "") -> str:
