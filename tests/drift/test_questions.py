@@ -517,3 +517,37 @@ def test_a_value_of_a_record_that_several_tools_return_is_asked_once(answer: str
         settling = read(both("weight_g"), both("weight_kg"), Answers(fields=answers.fields))
         assert [one.path[0] for one in settling.open if one.path[0] == "fields"] == []
         assert settling.shift.mapping.fields["list"] == {"result.weight_g": ""}
+
+
+# -- what neither names nor texts pair -------------------------------------------------------------
+
+
+def lines(name: str) -> dict[str, Any]:
+    """A list of objects with a member that is required."""
+    record = {"type": "object", "properties": {name: TEXT, "count": TEXT}, "required": [name]}
+    return {"type": "array", "items": record}
+
+
+def test_the_one_that_is_gone_is_asked_beside_the_one_that_has_come() -> None:
+    body = read(
+        [tool("add_note", "body", title=TEXT)], [tool("add_note", "Idempotency-Key", title=TEXT)]
+    )
+    assert asked(body) == ["params.add_note.body"]
+    old, new = [tool("place_order", lines=lines("sku"))], [tool("place_order", lines=lines("item"))]
+    member = read(old, new)
+    assert asked(member) == ["params.place_order.lines[].sku"]
+    for answer in ("item", "lines[].item"):
+        after = read(old, new, answered(member.draft, member.open[0], answer))
+        assert asked(after) == []
+        assert after.shift.mapping.params["place_order"] == {"lines[].sku": "item"}
+    with pytest.raises(UsageError, match=r"unknown part of place_order 'itm': did you mean item"):
+        read(old, new, answered(member.draft, member.open[0], "itm"))
+
+
+def test_a_result_that_gains_a_unit_is_asked_for_its_conversion() -> None:
+    old, new = (
+        {"type": "object", "properties": {name: {"type": kind}}}
+        for name, kind in (("total", "number"), ("total_cents", "integer"))
+    )
+    settling = read([tool("get_order", results=old)], [tool("get_order", results=new)])
+    assert asked(settling) == ["fields.get_order.total", "units.get_order.total"]

@@ -19,7 +19,7 @@ import jsonschema_rs
 from toolshift.core.names import unknown
 from toolshift.interop.schema import choices_of
 from toolshift.interop.tools import Source
-from toolshift.shifts.release.conversions import conversion_between, conversions
+from toolshift.shifts.release.conversions import conversion_between, conversions, unit_gained
 from toolshift.shifts.release.mapping import UNDECIDED, Answers, WrongEntry
 from toolshift.shifts.release.match import POSSIBLE, SURE, alike_names, alike_texts, words
 from toolshift.shifts.release.paging import list_in, paged_by
@@ -399,7 +399,7 @@ def _common(choices: Iterable[str]) -> frozenset[str]:
 def _conversion(place: Place, target: Place) -> str:
     """How a value seems to be converted, by its name, its description and its format."""
     first, second = ((p.path[-1], p.schema, p.kinds) for p in (place, target))
-    return conversion_between(first, second)
+    return conversion_between(first, second) or unit_gained(first, second)
 
 
 # -- whether answers can be ------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -362,15 +362,41 @@ def _with_moves(
 ) -> Answers:
     """The answers with the arguments that moved into an object, or out of one."""
     inside = {old for one in given.merged.values() if one.arguments for old in one.tools.values()}
-    params = {tool: dict(table) for tool, table in given.params.items()}
+    params = {
+        tool: {path: _own_name(new) for path, new in table.items()}
+        for tool, table in given.params.items()
+    }
+    partners = list(partners)
+    alone = [old for old, _ in partners]
     for old, new in partners:
         if old not in inside:
             _check_paths(given, before.sources[old], after.sources[new])
+            if alone.count(old) == 1:
+                _check_members(given, before.sources[old], after.sources[new])
             known = params.get(old, {})
             moves = proposed_moves(before.sources[old], after.sources[new], known)
             if moves:
                 params[old] = {**known, **moves}
     return msgspec.structs.replace(given, params=params)
+
+
+def _own_name(path: str) -> str:
+    """What a member of the objects in a list is called there: of `lines[].count` `count`."""
+    return path.rpartition(".")[2] if "[]." in path else path
+
+
+def _check_members(given: Answers, source: Source, target: Source) -> None:
+    """Checks that what a member of an argument is said to be called now is there."""
+    old = source.tool.name
+    own = {param.name for param in source.as_it_came.tool.params}
+    places = {path for path, _ in nodes_in(form_of(target))}
+    known = places | {path.rpartition(".")[2] for path in places}
+    for path, new in given.params.get(old, {}).items():
+        if path not in own and new not in ("", UNDECIDED) and new not in known:
+            members = {name for name in known if not name.endswith("[]")}
+            raise WrongEntry(
+                ("params", old, path), unknown(f"part of {target.tool.name}", new, members)
+            )
 
 
 def _check_paths(given: Answers, source: Source, target: Source) -> None:
@@ -453,7 +479,7 @@ def _settle_pair(
     answers = {name: now for name, now in known.items() if name in olds}
     fixed = given.defaults.get(old, {})
     free = {name: one for name, one in olds.items() if name not in fixed or name in news}
-    likeness = _flags_too(
+    likeness = _lone_ones_too(
         [p for n, p in free.items() if n not in news], [p for n, p in news.items() if n not in olds]
     )
     moved = draft.match(("params", old), free, news, answers, likeness)
@@ -521,7 +547,11 @@ def _settle_inside(
     def names(gone: Mapping[str, Param], come: Mapping[str, Param]) -> dict[str, str]:
         free = {path: one for path, one in gone.items() if path not in own}
         answers = {path: known[path] for path in free if path in known}
-        moved = draft.match(("params", old), free, come, answers, alike_params)
+        likeness = _lone_ones_too(
+            [p for n, p in free.items() if n not in come],
+            [p for n, p in come.items() if n not in gone],
+        )
+        moved = draft.match(("params", old), free, come, answers, likeness)
         found.update(moved)
         return moved
 
@@ -547,12 +577,18 @@ def _settle_inside(
     params[old] |= found
 
 
-def _flags_too(gone: Iterable[Param], come: Iterable[Param]) -> Callable[[Param, Param], float]:
-    """The likeness of parameters, by which the one boolean that is gone is asked beside the one
-    parameter with choices that has come, and the reverse: their types tell nothing.
+def _lone_ones_too(gone: Sequence[Param], come: Sequence[Param]) -> Callable[[Param, Param], float]:
+    """The likeness of parameters, by which lone ones are asked that neither name nor text pairs.
+
+    So is the one boolean that is gone beside the one parameter with choices that has come, and the
+    reverse; and the one required parameter that is gone beside the one of its type that has come.
     """
-    pairs = [(a, b) for a in gone for b in come if FLAG in words_of(a.schema, b.schema)]
-    lone = pairs if len(pairs) == 1 else []
+    flags = [(a, b) for a in gone for b in come if FLAG in words_of(a.schema, b.schema)]
+    needed = [a for a in gone if a.required], [b for b in come if b.required]
+    lone = flags if len(flags) == 1 else []
+    if [len(each) for each in needed] == [1, 1]:
+        (old,), (new,) = needed
+        lone = [*lone, (old, new)] if kinds_of(old.schema) & kinds_of(new.schema) else lone
 
     def alike(one: Param, other: Param) -> float:
         likeness = alike_params(without_lead(one), without_lead(other))
