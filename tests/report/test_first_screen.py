@@ -235,7 +235,7 @@ def test_where_the_agent_varies_the_cell_is_a_rate_and_a_void_one_is_named(
     assert "2/5: passes 2 of 5" in text
     assert "? no verdict" in text
     assert "1 episode has no verdict (infrastructure): toolshift trace runs/x v1" in text
-    assert sentence(agent).startswith("Solves 2 of 2 unchanged tasks; 1 of them fails when")
+    assert sentence(agent).startswith("Solves 2 of 2 unchanged tasks; 1 of them fails under")
     sound = replace(agent, grid=varying(5, 5))
     assert (
         sentence(sound)

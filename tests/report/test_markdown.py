@@ -26,7 +26,7 @@ def test_it_begins_with_what_is_wrong(report: Report) -> None:
     lines = as_markdown([report]).splitlines()
     first, estimate = (line for line in lines if line.startswith("**"))
     assert first == (
-        "**Solves 19 of 19 unchanged tasks; 8 of them fail when something changes: most often, "
+        "**Solves 19 of 19 unchanged tasks; 8 of them fail under some change: most often, "
         "it calls names that no longer exist.**"
     )
     assert estimate == (

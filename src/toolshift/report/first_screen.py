@@ -86,7 +86,7 @@ def headline(agents: Sequence[AgentReport]) -> str:
     if not breaks:
         dead = any(_is_dead(row) for agent in agents if agent.grid for row in agent.grid.changes)
         beside = ", as far as it was measured" if dead else ""
-        return f"None of {len(agents)} agents loses a task when something changes{beside}"
+        return f"None of {len(agents)} agents loses a task under any change{beside}"
     fail = "fails" if breaks == 1 else "fail"
     return f"{breaks} of {len(agents)} agents {fail} tasks that they solve unchanged".replace(
         "fails tasks that they solve", "fails tasks that it solves"
@@ -134,7 +134,7 @@ def _lost(grid: Grid) -> str:
         which = "all of them fail" if grid.lost > 1 else "it fails"
     cause = story.cause_in_words(grid.losses[0].cause)
     often = "" if len(grid.losses) == 1 else "most often, "
-    return f"; {which} when something changes: {often}{cause}."
+    return f"; {which} under some change: {often}{cause}."
 
 
 def _tasks(number: int, which: str = "") -> str:
