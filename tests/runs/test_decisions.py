@@ -126,6 +126,19 @@ def test_a_person_decides(world: Path, command: Run) -> None:
     assert regrade_run(RunFolder.read(folder.path))[1] == []
 
 
+def test_a_page_shows_unclear_answers_as_such(world: Path, command: Run) -> None:
+    folder, _ = run(world, says("4", "At least 4."))
+    code, text, _ = command("report", str(folder.path))
+    assert code == 0
+    assert "A  it is unclear whether its answers are right" in text
+    page = (folder.path / "report.html").read_text()
+    assert '<strong class="lost">A</strong> it is unclear whether its answers are right' in page
+    assert "Unclear answers" in page
+    assert "Void episodes" not in page
+    code, text, _ = command("report", str(folder.path), "--markdown", "summary.md")
+    assert "A it is unclear whether its answers are right" in Path("summary.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "verdict", "said"),
     [("", "right", "there is none"), ("zz", "right", "there is none"), ("*", "maybe", "say right")],

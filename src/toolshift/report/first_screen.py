@@ -23,6 +23,7 @@ from toolshift.core.command_line import command
 from toolshift.core.shift import TIERS
 from toolshift.core.terminal import padded, wrapped
 from toolshift.core.text import visible
+from toolshift.episode.grade import UNCLEAR
 from toolshift.measure.claims import in_words
 from toolshift.measure.diagnosis import broke_down, drop_of, is_loss, opened, smallest_loss, words
 from toolshift.measure.grid import CLEAN, Grid, GridRow, Spot
@@ -223,13 +224,19 @@ def short_mark(spot: Spot, letters: Mapping[str, str]) -> str:
     return {"passes": ".", "void": "?", "not_applicable": "-", "not_run": "_"}[spot.state]
 
 
+def failure_in_words(cause: str) -> str:
+    """Why an episode is not passed; an unclear answer may be right."""
+    clause = story.cause_in_words(cause)
+    return clause if cause == UNCLEAR else f"fails: {clause}"
+
+
 def spot_in_words(spot: Spot) -> str:
     """A cell of the grid as a reader is told it."""
     if spot.state == "varies":
         cause = story.cause_in_words(spot.cause)
         return f"passes {spot.passed} of {spot.scored}; else {cause}"
     if spot.state == "fails":
-        return f"fails: {story.cause_in_words(spot.cause)}"
+        return failure_in_words(spot.cause)
     if spot.state == "void":
         return f"no verdict: {words(spot.cause)}"
     return {"passes": "passes", "not_applicable": "does not apply", "not_run": "not run yet"}[
@@ -498,8 +505,8 @@ class _Picture:
         lines = [Text()]
         for letter in sorted(self.used) if not counts else ():
             cause = self.used[letter]
-            text = "another cause" if letter == OTHER else story.cause_in_words(cause)
-            lines.append(Text(f"{letter}  fails: {text}"))
+            text = "fails: another cause" if letter == OTHER else failure_in_words(cause)
+            lines.append(Text(f"{letter}  {text}"))
         said = marks_in_words(self.grids, self.labels, short=not columns)
         if counts:
             said = ["tasks that always pass, of those that have a verdict"]

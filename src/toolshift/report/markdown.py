@@ -60,7 +60,7 @@ def _facts(agent: AgentReport, several: bool) -> str:
             bold = [f"**{m}**" if s.state in ("fails", "varies") else m
                     for m, s in zip(marks, row.spots, strict=True)]  # fmt: skip
             lines.append(f"| {plain(first_screen.row_words(row.label))} | {' | '.join(bold)} |")
-    keys = [f"{letter} fails: {story.cause_in_words(cause)}" for cause, letter in letters.items()
+    keys = [f"{letter} {first_screen.failure_in_words(cause)}" for cause, letter in letters.items()
             if letter != first_screen.OTHER]  # fmt: skip
     if len(keys) < len(letters):
         keys.append(f"{first_screen.OTHER} fails: another cause")

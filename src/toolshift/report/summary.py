@@ -166,8 +166,8 @@ def sureness(agent: AgentReport) -> list[tuple[str, str]]:
         rows.append(("Its own code broke down", f"in {agent.crashed.episodes:,} episodes"))
     rows += _replies(agent)
     rows.append(("Infrastructure errors", f"{agent.infrastructure}"))
-    if agent.everything.void > agent.infrastructure or agent.everything.void_matters:
-        causes = kinds(agent.everything.void_kinds)
+    causes = kinds(agent.everything.void_kinds)
+    if causes and (agent.everything.void > agent.infrastructure or agent.everything.void_matters):
         beside = (
             f" (accuracy {bounds_of(agent.everything)})" if agent.everything.void_matters else ""
         )

@@ -35,6 +35,6 @@ def _group(row: Row) -> Group:
 
 
 def _rank(row: Row) -> int:
-    """Failures under shift first, then clean failures, void episodes, passes, clean passes."""
+    """Failures first, then unclear and void episodes, then passes; of each those under shift."""
     clean = not row.cell.shifts
-    return {"failed": 0, "void": 2, "passed": 3}[row.outcome] + clean
+    return 2 * ("failed", "unclear", "void", "passed").index(row.outcome) + clean
