@@ -49,6 +49,8 @@ from toolshift.shifts.stacks import read_stack
 
 MAX_LINES, MAX_WIDTH = 14, 160
 """How much of a result a dry run prints."""
+LAST_ANSWER = 0.3
+"""Seconds that the answers to open requests have to get out when the server is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +192,7 @@ def proxy(options: ProxyOptions) -> None:
         fault = cause_of(several)
         if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
             raise fault from None
-        raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from several
+        raise UsageError(_lost(target, fault)) from several
 
 
 # -- what is asked -----------------------------------------------------------------------------
@@ -244,6 +246,7 @@ def _server(options: ProxyOptions) -> Server:
 
 async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> None:
 
+    target.check()  # while nothing waits for standard input
     written = _trace(trace, target)
     ended: list[int] = []
     try:
@@ -260,16 +263,27 @@ async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> 
             if how.deployment is not None:
                 how.deployment.begin()
             async with stdio_server() as streams:
+                status = 0
                 try:
                     await serve(streams, target, how, written)
+                except Exception as several:
+                    fault, status = cause_of(several), 2
+                    told = isinstance(fault, UsageError)
+                    say(f"Error: {fault if told else _lost(target, fault)}", err=True)
+                    await anyio.sleep(LAST_ANSWER)
                 finally:
-                    if scope.cancel_called:
+                    status = 128 + ended[0] if scope.cancel_called else status
+                    if status:
                         if written:
                             written.close()
-                        os._exit(128 + ended[0])  # a thread is left that waits for standard input
+                        os._exit(status)  # a thread is left that waits for standard input
     finally:
         if written:
             written.close()
+
+
+def _lost(target: Target, fault: BaseException) -> str:
+    return f"{target.name}: {type(fault).__name__}: {fault}"
 
 
 def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
@@ -313,7 +327,7 @@ def _dry_run(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
         fault = cause_of(several)
         if isinstance(fault, UsageError):
             raise fault from None
-        raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from None
+        raise UsageError(_lost(target, fault)) from None
     if options.as_json:
         print_json({**shown, "result": trial})
     else:

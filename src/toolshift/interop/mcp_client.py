@@ -123,6 +123,21 @@ class Target:
             return self.origin
         return self.command[0] if self.command else address_name(self.url) or "the server"
 
+    def check(self) -> None:
+        """Checks that there is something to start.
+
+        Raises:
+            UsageError: where the command names no program.
+        """
+        if self.transport is not None or not self.command:
+            return
+        program = self.command[0]
+        beside = self.cwd is not None and os.path.dirname(
+            program
+        )  # relative to where it is started
+        if shutil.which(os.path.join(self.cwd or "", program) if beside else program) is None:
+            raise UsageError(f"cannot start the server: there is no program {program!r}")
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
         """Connects; the streams carry messages both ways."""
@@ -142,12 +157,8 @@ class Target:
                 client,
                 streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_EVENT),
             )
+        self.check()
         program, *arguments = self.command
-        beside = self.cwd is not None and os.path.dirname(
-            program
-        )  # relative to where it is started
-        if shutil.which(os.path.join(self.cwd or "", program) if beside else program) is None:
-            raise UsageError(f"cannot start the server: there is no program {program!r}")
         parameters = StdioServerParameters(
             command=program,
             args=arguments,
