@@ -30,7 +30,15 @@ from toolshift.core.tool import DESCRIPTION, NAME, Effect, Field, Param, Tool, i
 from toolshift.core.value_shape import Shape
 from toolshift.core.values import as_list
 from toolshift.interop.conditions import restated
-from toolshift.interop.schema import JSONSchema, inlined, leaves_of, properties_of, renamed, sample
+from toolshift.interop.schema import (
+    JSONSchema,
+    each_description,
+    inlined,
+    leaves_of,
+    properties_of,
+    renamed,
+    sample,
+)
 
 SORTED = msgspec.json.Encoder(order="deterministic")
 Dialect = Literal["mcp", "openai"]
@@ -181,6 +189,27 @@ class Toolbox:
             return source.inputs
         return _as_shown(source, tool)
 
+    def checked(self, tool: Tool) -> JSONSchema | None:
+        """What a call is to be held against, because layers have changed it; None for nothing.
+
+        Values of parameters that only have another name or text are left to the tool itself: many
+        take more than they declare (`"2"` for 2, null for a value left out). What is missing is
+        not, for the tool would ask for it by its former name.
+        """
+        source = self.source(tool)
+        if source is None:
+            return self.schema(tool)
+        if tool.params == source.tool.params:
+            return None
+        before = {param.fact: _values(param.schema) for param in source.tool.params}
+        own = {p.name for p in tool.params if before.get(p.fact) == _values(p.schema)}
+        if len(own) == len(tool.params):
+            required = [param.name for param in tool.params if param.required]
+            return {"type": "object", "required": required}
+        schema = self.schema(tool)
+        declared = {n: {} if n in own else one for n, one in schema["properties"].items()}
+        return {**schema, "properties": declared}
+
     def speak(self, tool: Tool, keep_outputs: bool = True) -> dict[str, Any]:
         """A tool as its clients read it.
 
@@ -232,6 +261,11 @@ class Toolbox:
             said["parameters"] for said in bare if _NOTHING.issuperset(said["parameters"] or ())
         )
         return {"parameters": next(plain, {"type": "object", "properties": {}})}
+
+
+def _values(schema: JSONSchema) -> Any:
+    """What a schema says of values: all but its texts."""
+    return each_description({**_untitled(schema), "description": ""}, lambda text: "")
 
 
 _RESULTS = frozenset(("outputSchema", "output_schema", "response", "returns", "return"))

@@ -377,14 +377,14 @@ class Live:
         return Spoken(result, true, self.session.tools() is not offered, tuple(sorted(by)))
 
     def _wrong(self, tool: Tool | None, name: str, arguments: dict[str, Any]) -> Result | None:
-        """What an agent's call has got wrong; an unchanged tool says so itself."""
+        """What an agent's call has got wrong; what is unchanged is judged by the tool itself."""
         if tool is None:
             return error("unknown_tool", f"There is no tool named {name}.")
-        source = self.toolbox.source(tool)
-        if source is not None and tool.params == source.tool.params:
+        checked = self.toolbox.checked(tool)
+        if checked is None:
             return None
         try:
-            check = jsonschema_rs.validator_for(checkable(self.toolbox.schema(tool)))
+            check = jsonschema_rs.validator_for(checkable(checked))
         except (ValueError, jsonschema_rs.ReferencingError):
             return None
         fault = first_fault(check, arguments)
