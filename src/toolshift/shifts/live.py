@@ -359,6 +359,18 @@ class Live:
             for tool in self.tools()
         ]
 
+    def passes_unread(self, name: str) -> bool:
+        """Whether arguments of a shown tool may pass as they were written, though nobody can read.
+
+        Those of a tool with other parameters than the true one would pass under names, or in
+        values, that only the reader of the shown tool knows.
+        """
+        tool = next((tool for tool in self.session.tools() if tool.name == name), None)
+        if tool is None:
+            return True  # there is no such tool, whatever the arguments
+        source = self.toolbox.source(tool)
+        return source is not None and tool.params == source.tool.params
+
     def call(self, name: str, arguments: dict[str, Any]) -> Spoken:
         """Carries a spoken call through the layers."""
         offered = self.session.tools()
