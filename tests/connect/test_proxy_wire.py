@@ -415,6 +415,8 @@ def shop() -> Iterator[tuple[str, ...]]:
         (options((), more=("--upstream-url", "localhost:80")), "must begin with http"),
         (options(RAW, more=("--header", "a: b")), "--header works only with the http address"),
         (options(RAW, more=("--json",)), "--json needs --dry-run"),
+        (options((), more=("no-such-program",)), "'no-such-program' names no server"),
+        (options((), more=("no-such.json#shop",)), "or FILE#NAME"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
         (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
         (options(RAW, "merged_tools:2", more=("--dry-run",)), "merged_tools:2 is not applicable"),

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -237,6 +238,11 @@ def _server(options: ProxyOptions) -> Server:
         return Server(address_name(url), url=url)
     if named is not None:
         return named
+    if len(words) == 1 and shutil.which(words[0]) is None:
+        raise UsageError(
+            f"{words[0]!r} names no server: there is no program and no file of a client like it. "
+            "Write 'mcp:COMMAND', its http address, or FILE#NAME"
+        )
     say_moved("proxy -- COMMAND", "`toolshift proxy 'mcp:COMMAND'`")
     return Server(command_name(words), words)
 
