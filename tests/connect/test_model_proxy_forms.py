@@ -80,7 +80,9 @@ RIDE = {**PLAN, "name": "book_ride", "description": "Books a ride to a town for 
 OFFERED = [{"type": "function", "function": function} for function in (PLAN, RIDE)]
 
 
-def talk(shifts: str, answers: list[Any], **more: Any) -> tuple[list[Any], httpx.Response]:
+def talk(
+    shifts: str, answers: list[Any], path: str = "/chat/completions", **more: Any
+) -> tuple[list[Any], httpx.Response]:
     """What the model was sent, and what the agent got; `answers` are made from what was sent."""
     sent: list[Any] = []
 
@@ -98,7 +100,7 @@ def talk(shifts: str, answers: list[Any], **more: Any) -> tuple[list[Any], httpx
         through = httpx.ASGITransport(proxy.app)
         said = {"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": OFFERED}
         async with httpx.AsyncClient(transport=through, base_url="http://p/v1") as agent:
-            return await agent.post("/chat/completions", json=said | more)
+            return await agent.post(path, json=said | more)
 
     return sent, asyncio.run(asked())
 
@@ -115,6 +117,28 @@ def calling(arguments: str, finish: str = "tool_calls") -> Any:
 
 
 DONE = {"choices": [{"message": {"content": "Done."}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("/chat/completions", lambda tool: {"type": "function", "function": tool}),
+        ("/messages", lambda tool: {**tool, "input_schema": tool["parameters"]}),
+    ],
+    ids=["chat", "anthropic"],
+)
+def test_a_tool_keeps_its_shown_name_when_it_is_marked_for_a_cache(path: str, written: Any) -> None:
+    tools = [{k: v for k, v in written(tool).items() if k != "parameters"} for tool in (PLAN, RIDE)]
+    shown = []
+    for place in (None, 0, 1):
+        marks = [{"cache_control": {"type": "ephemeral"}} if n == place else {} for n in (0, 1)]
+        marked = [tool | mark for tool, mark in zip(tools, marks, strict=True)]
+        sent, _ = talk("identity_erasure:3", [DONE], path, tools=marked)
+        assert [one.get("cache_control") for one in sent[0]["tools"]] == [
+            mark.get("cache_control") for mark in marks
+        ]
+        shown.append([(one.get("function") or one)["name"] for one in sent[0]["tools"]])
+    assert shown[0] == shown[1] == shown[2] != ["plan_trip", "book_ride"]
 
 
 @pytest.mark.parametrize("arguments", ['{"town_name_arg": "Os', '{"n": 1e999}', "[1]"])

@@ -169,9 +169,10 @@ class Toolbox:
     def hash(self) -> str:
         """The same for the same tools in the same order, however their keys are ordered.
 
-        One server lists its keys in another order in another era of the protocol.
+        One server lists its keys in another order in another era of the protocol; and an agent may
+        mark another tool as the last to be cached in mid-conversation.
         """
-        content = SORTED.encode([source.raw for source in self.sources.values()])
+        content = SORTED.encode([_unmarked(source.raw) for source in self.sources.values()])
         return blake2b(content, digest_size=6).hexdigest()
 
     def source(self, tool: Tool) -> Source | None:
@@ -277,6 +278,16 @@ def _without_results(said: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if key not in _RESULTS}
 
 
+def _unmarked(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A document without the mark of a cache, which is on a tool and not of it."""
+    return {
+        key: {k: v for k, v in value.items() if k != _CACHED} if isinstance(value, dict) else value
+        for key, value in raw.items()
+        if key != _CACHED
+    }
+
+
+_CACHED = "cache_control"
 _NOTHING = {"type", "properties", "required"}
 """Keys of a schema that allows no parameters, if it names none."""
 
