@@ -80,6 +80,9 @@ RIDE = {**PLAN, "name": "book_ride", "description": "Books a ride to a town for 
 OFFERED = [{"type": "function", "function": function} for function in (PLAN, RIDE)]
 
 
+HEADERS = {"content-type": "application/json", "x-request-id": "req_1", "etag": "of these bytes"}
+
+
 def talk(
     shifts: str, answers: list[Any], path: str = "/chat/completions", **more: Any
 ) -> tuple[list[Any], httpx.Response]:
@@ -90,7 +93,7 @@ def talk(
         sent.append(json.loads(request.content))
         answer = answers[len(sent) - 1]
         content = json.dumps(answer(sent[-1]) if callable(answer) else answer)
-        return httpx.Response(200, text=content, headers={"content-type": "application/json"})
+        return httpx.Response(200, text=content, headers=HEADERS)
 
     async def asked() -> httpx.Response:
         up = httpx.AsyncClient(transport=httpx.MockTransport(model))
@@ -166,6 +169,15 @@ def test_json_in_place_of_a_stream_is_said() -> None:
     _, got = talk("identity_erasure:3", [DONE], stream=True)
     assert "JSON where a stream was asked for" in got.text
     assert "Done." not in got.text
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_what_a_server_says_in_headers_of_an_answer_goes_back(stream: bool) -> None:
+    """Agents log the id of a request, and keep to the rate that is left."""
+    _, got = talk("identity_erasure:3", [DONE], stream=stream)
+    assert got.headers["x-request-id"] == "req_1"
+    assert "etag" not in got.headers
+    assert got.headers["content-type"] == ("text/event-stream" if stream else "application/json")
 
 
 def one(name: str) -> dict[str, Any]:

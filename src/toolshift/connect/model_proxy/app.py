@@ -56,6 +56,7 @@ _HOP = frozenset(
         "referer", "proxy-authorization", "proxy-authenticate",
     )
 )  # fmt: skip
+_OF_BYTES = frozenset(("content-type", "content-md5", "digest", "etag", "repr-digest"))
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _KNOWN = ", ".join(DIALECTS.names())
 Body = dict[str, Any]
@@ -246,7 +247,7 @@ class ModelProxy:
         exchange.keep(given, answer.id)
         self._note(exchange, 200)
         written = dialect.write_answer(reply, given, exchange.usage, exchange.cut, exchange.body)
-        return Response(JSON.encode(written), media_type="application/json")
+        return Response(JSON.encode(written), headers=_back(got, "application/json"))
 
     async def _streamed(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
         first = await self._open(exchange, url, headers)
@@ -256,9 +257,8 @@ class ModelProxy:
             return Response(refused.content, refused.status_code, _back(refused))
         if first.headers.get("content-type", "").startswith("application/json"):
             return await self._unstreamed(exchange, first)
-        return StreamingResponse(
-            self._pieces(exchange, url, headers, first), media_type="text/event-stream"
-        )
+        back = _back(first, "text/event-stream")
+        return StreamingResponse(self._pieces(exchange, url, headers, first), headers=back)
 
     async def _unstreamed(self, exchange: Exchange, got: httpx.Response) -> Response:
         """An error in place of a stream: what JSON says that came where a stream was asked for."""
@@ -269,7 +269,7 @@ class ModelProxy:
         why = "the model's server has answered with JSON where a stream was asked for"
         self._note(exchange, 502)
         frame = exchange.dialect.error_frame(told or {"message": why})
-        return Response(frame, media_type="text/event-stream")
+        return Response(frame, headers=_back(got, "text/event-stream"))
 
     async def _open(self, exchange: Exchange, url: str, headers: dict[str, str]) -> httpx.Response:
         sent = self._client.build_request("POST", url, content=exchange.request, headers=headers)
@@ -558,8 +558,16 @@ def _no_answer(dialect: Dialect, why: Exception) -> str:
     )
 
 
-def _back(got: httpx.Response) -> dict[str, str]:
-    return {name: value for name, value in got.headers.items() if name not in _HOP}
+def _back(got: httpx.Response, written: str = "") -> dict[str, str]:
+    """The headers of an answer that go back: its id, and what is left of a rate.
+
+    `written` is the type of an answer that was written anew, of which its server's sums say
+    nothing any more.
+    """
+    back = {name: value for name, value in got.headers.items() if name not in _HOP}
+    if not written:
+        return back
+    return {n: v for n, v in back.items() if n not in _OF_BYTES} | {"content-type": written}
 
 
 def _refusal(status: int, why: str, dialect: Dialect = CHAT) -> Response:
