@@ -419,6 +419,9 @@ def shop() -> Iterator[tuple[str, ...]]:
         (options((), more=("no-such.json#shop",)), "or FILE#NAME"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
         (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
+        (options(RAW, "query_typos:2"), "query_typos:2 is not applicable: it changes what a user"),
+        (options(RAW, "no_such_entity:1"), "it changes the task or the truth"),
+        (options(RAW, "tool_subset:1"), "say which are needed. Leave it out"),
         (options(RAW, "merged_tools:2", more=("--dry-run",)), "merged_tools:2 is not applicable"),
         (
             options(RAW, more=("--needs", "acts", "--dry-run")),

@@ -26,7 +26,7 @@ from toolshift.cli.options import AsJson, Headers, Wordings, headers_of
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
-from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
+from toolshift.connect.mcp.shifted_server import NOT_HERE, WAY_OUT, ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
 from toolshift.connect.mcp.web import IDLE, application
 from toolshift.connect.serve.server import bind
@@ -45,6 +45,7 @@ from toolshift.interop.mcp_results import words_of
 from toolshift.interop.server import Server, address_name, command_name
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities
+from toolshift.shifts.live import never
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.stacks import read_stack
 
@@ -206,6 +207,9 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
         raise UsageError("--memory needs --adapt LOCK: it stores which notes helped")
     check_entities(options.wordings.pool, 200)
     stack = read_stack("+".join(options.shifts))
+    for one in () if options.skip else stack:
+        if why := never(find_shift(one.shift), options.needed):
+            raise UsageError(f"{write_stack((one,))} {NOT_HERE}: {why}. {WAY_OUT}")
     return ShiftOptions(
         stack,
         options.wordings.seed,

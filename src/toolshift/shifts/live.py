@@ -32,7 +32,7 @@ from toolshift.core.layer import Layer, Session
 from toolshift.core.names import unknown
 from toolshift.core.render import facts, show
 from toolshift.core.scene import Applied, Outcome, Scene, Task
-from toolshift.core.shift import NotApplicable
+from toolshift.core.shift import NotApplicable, Shift
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool, error, first_fault
 from toolshift.core.world import Truth, World
@@ -126,15 +126,22 @@ def shifted(scene: LiveScene, stack: tuple[Applied, ...], may_write: bool = Fals
     return scene
 
 
+def never(found: Shift, needed: tuple[str, ...]) -> str:
+    """Why a shift applies to no live tools, whatever they are; "" where it may apply."""
+    if found.dimension == "query":
+        return "it changes what a user says, and live tools have no user"
+    if found.level == 3:
+        return "it changes the task or the truth, and live tools have theirs"
+    if found.base in SPARING and not needed:
+        return "which tools can be spared is not known; say which are needed"
+    return ""
+
+
 def _applied(scene: LiveScene, one: Applied) -> LiveScene:
     found = find_shift(one.shift)
     name = f"{one.shift}:{one.severity}"
-    if found.dimension == "query":
-        raise NotApplicable(f"{name}: it changes what a user says, and live tools have no user")
-    if found.level == 3:
-        raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
-    if found.base in SPARING and not scene.needed:
-        raise NotApplicable(f"{name}: which tools can be spared is not known; say which are needed")
+    if why := never(found, scene.needed):
+        raise NotApplicable(f"{name}: {why}")
     try:
         after = apply(scene, one.shift, one.severity)
         _check_conditions(scene, after)
