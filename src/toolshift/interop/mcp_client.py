@@ -130,11 +130,7 @@ class Target:
         return self.command[0] if self.command else address_name(self.url) or "the server"
 
     def check(self) -> None:
-        """Checks that there is something to start.
-
-        Raises:
-            UsageError: where the command names no program.
-        """
+        """Checks that there is a program to start; a `UsageError` where there is none."""
         if self.transport is not None or not self.command:
             return
         program = self.command[0]
