@@ -93,6 +93,24 @@ def test_an_address_that_is_of_no_mcp_server_is_named(code: int, said: str) -> N
     assert said.format(url=url) in str(cause_of(fault.value))
 
 
+class Repeats(Upstream):
+    """A server that has one page, and names a next one that is the same."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, method: str, params: Any, request_id: str = "") -> dict[str, Any]:
+        self.asked += 1
+        return {"tools": [{"name": "act"}, {"name": "look"}], "nextCursor": "more"}
+
+
+def test_a_page_that_comes_again_has_no_further_tools() -> None:
+    server = Repeats()
+    tools, _ = anyio.run(server.tools, None)
+    assert [tool["name"] for tool in tools] == ["act", "look"]
+    assert server.asked == 2
+
+
 SLEEPS = f"import time; time.sleep(600)  # {uuid4()}"
 """A server that never says anything, which can be found among all processes."""
 

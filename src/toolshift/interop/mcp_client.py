@@ -330,8 +330,11 @@ class Upstream:
         for number in range(MAX_PAGES):
             page = await self.ask("tools/list", params)
             first = first if number else page
-            tools += [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
+            found = [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
             cursor = page.get("nextCursor")
+            if found and found == tools[-len(found) :] and cursor == params.get("cursor"):
+                found = []  # a server that does not know its own cursor gives the same page again
+            tools += found
             if not isinstance(cursor, str) or cursor == params.get("cursor"):
                 self._schemas = schemas_of(tools)
                 more = {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}
