@@ -64,6 +64,17 @@ def test_beside_an_error_of_a_call_that_todays_tools_take_stands_nothing() -> No
     assert said("refuse", [LOGS]) == ""
 
 
+def test_an_argument_that_is_gone_is_said_where_the_schema_is_silent_about_others() -> None:
+    was = tool("read_logs", "Reads the messages of the console", level=LEVEL, since=TEXT)
+    text = said("read_logs", [LOGS], was, level="error", since="May")
+    assert "- `read_logs` has no argument `since`" in text.splitlines()
+    assert json.loads(text.splitlines()[-1]) == LOGS
+    assert said("read_logs", [LOGS], was, level="error") == ""
+    assert said("read_logs", [LOGS], was, level="error", never="known") == ""
+    open_ = {**LOGS, "inputSchema": {**LOGS["inputSchema"], "additionalProperties": True}}
+    assert said("read_logs", [open_], was, level="error", since="May") == ""
+
+
 def test_a_long_schema_is_left_out() -> None:
     for key in ("inputSchema", "description"):
         more = "x\n" * MAX_SIGNS

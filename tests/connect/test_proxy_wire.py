@@ -165,6 +165,31 @@ def test_what_this_library_does_not_know_passes() -> None:
     }
 
 
+def test_a_client_that_waits_is_answered_when_the_address_cannot_be_reached() -> None:
+    """Its standard input stays open: a client waits for the answer before it sends more."""
+    address = "http://127.0.0.1:1/mcp"
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x"}}
+    asked = {"jsonrpc": "2.0", "id": "one", "method": "initialize", "params": hello}
+    with subprocess.Popen(
+        [sys.executable, "-m", "toolshift", "proxy", address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        assert proxy.stderr is not None
+        proxy.stdin.write(json.dumps(asked) + "\n")
+        proxy.stdin.flush()
+        assert proxy.wait(60) == 2
+        heard, said = json.loads(proxy.stdout.readline()), proxy.stderr.read()
+    assert heard["id"] == "one"
+    assert f"the server behind the proxy ({address}) cannot be reached" in heard["error"]["message"]
+    assert said.startswith(f"Error: {address}: ConnectError: ")
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("shifts", [(), (Applied("schema_noise", 1),)], ids=["plain", "shifted"])
 def test_a_server_that_dies_is_said_and_the_proxy_lives(shifts: tuple[Applied, ...]) -> None:
     async def kill(client: Client) -> Any:
@@ -390,8 +415,13 @@ def shop() -> Iterator[tuple[str, ...]]:
         (options((), more=("--upstream-url", "localhost:80")), "must begin with http"),
         (options(RAW, more=("--header", "a: b")), "--header works only with the http address"),
         (options(RAW, more=("--json",)), "--json needs --dry-run"),
+        (options((), more=("no-such-program",)), "'no-such-program' names no server"),
+        (options((), more=("no-such.json#shop",)), "or FILE#NAME"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
         (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
+        (options(RAW, "query_typos:2"), "query_typos:2 is not applicable: it changes what a user"),
+        (options(RAW, "no_such_entity:1"), "it changes the task or the truth"),
+        (options(RAW, "tool_subset:1"), "say which are needed. Leave it out"),
         (options(RAW, "merged_tools:2", more=("--dry-run",)), "merged_tools:2 is not applicable"),
         (
             options(RAW, more=("--needs", "acts", "--dry-run")),

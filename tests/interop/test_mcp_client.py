@@ -6,8 +6,10 @@ import shlex
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from traceback import format_exception_only
 from typing import Any
 from uuid import uuid4
@@ -16,7 +18,7 @@ import anyio
 import pytest
 from mcp.client import stdio
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.http_limits import LIST_SECONDS
 from toolshift.interop.mcp_client import (
     Mended,
@@ -57,6 +59,56 @@ def test_other_faults_of_the_library_are_one_line(caplog: pytest.LogCaptureFixtu
         stdio.logger.exception("Reading from the MCP server's stdout failed mid-session")
     (record,) = caplog.records
     assert record.exc_info is None
+
+
+class Page(BaseHTTPRequestHandler):
+    """A web site that is no MCP server; its paths are the codes of its answers."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(int(self.path.strip("/")))
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *words: Any) -> None:
+        """Logs nothing."""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (200, "{url} answers with text/html: is it the address of an MCP server?"),
+        (404, "HTTP 404 from {url}: is it the address of an MCP server?"),
+        (500, "HTTP 500 from {url}"),
+    ],
+)
+def test_an_address_that_is_of_no_mcp_server_is_named(code: int, said: str) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{site.server_port}/{code}"
+        with pytest.raises(BaseExceptionGroup) as fault:
+            anyio.run(list_tools, Target(url=url))
+        site.shutdown()
+    assert said.format(url=url) in str(cause_of(fault.value))
+
+
+class Repeats(Upstream):
+    """A server that has one page, and names a next one that is the same."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, method: str, params: Any, request_id: str = "") -> dict[str, Any]:
+        self.asked += 1
+        return {"tools": [{"name": "act"}, {"name": "look"}], "nextCursor": "more"}
+
+
+def test_a_page_that_comes_again_has_no_further_tools() -> None:
+    server = Repeats()
+    tools, _ = anyio.run(server.tools, None)
+    assert [tool["name"] for tool in tools] == ["act", "look"]
+    assert server.asked == 2
 
 
 SLEEPS = f"import time; time.sleep(600)  # {uuid4()}"

@@ -203,6 +203,38 @@ def test_arguments_that_a_layer_has_added_are_checked() -> None:
     assert not real.calls
 
 
+def test_values_that_no_layer_has_changed_are_judged_by_the_tool_itself() -> None:
+    """Many tools take more than they declare, as those of pydantic do."""
+    asked: list[dict[str, Any]] = []
+
+    def carry(name: str, arguments: dict[str, Any]) -> Result:
+        asked.append(arguments)
+        return Result(True, [])
+
+    live, _ = open_shop(("parameter_rename", 3))
+    live = Live(live.scene, live.toolbox, carry)
+    finder = next(tool for tool in live.tools() if tool.name == "find_orders")
+    customer, limit = [param.name for param in finder.params]
+    assert live.call("find_orders", {customer: "x", limit: "2"}).result.ok
+    assert live.call("find_orders", {customer: 7, limit: None}).result.ok
+    assert asked == [{"customer": "x", "limit": "2"}, {"customer": 7, "limit": None}]
+    missing = live.call("find_orders", {limit: 2}).result
+    assert missing.data["error"]["message"] == f'find_orders: "{customer}" is a required property'
+    former = live.call("find_orders", {customer: "x", "limit": 2}).result
+    assert former.data["error"]["message"] == "find_orders: unexpected limit"
+    assert len(asked) == 2
+
+
+def test_values_that_a_layer_has_changed_are_checked() -> None:
+    live, real = open_shop(("type_change", 3), ("parameter_rename", 3))
+    finder = next(tool for tool in live.tools() if tool.name == "find_orders")
+    customer, limit = [param.name for param in finder.params]
+    result = live.call("find_orders", {customer: 7, limit: "many"}).result
+    assert result.data["error"]["code"] == "invalid_arguments"
+    assert "is not of type" in result.data["error"]["message"]
+    assert not real.calls
+
+
 FAILURES = ("boom", None, [], 7, {"error": "boom"}, {"error": {"code": 404}}, {"message": "no"})
 """What other people's tools say when they fail: in words and shapes of their own."""
 

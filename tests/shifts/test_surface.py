@@ -7,6 +7,7 @@ import pytest
 from toolshift.core.layer import Session
 from toolshift.core.tool import DESCRIPTION, NAME, Field, Hint, Param, Result, Tool, error
 from toolshift.episode.draw import make_scene
+from toolshift.interop.mcp_results import UPSTREAM
 from toolshift.shifts.surface import Surface, decoy
 from toolshift.worlds.registry import find_world
 
@@ -47,6 +48,29 @@ def test_swapped_names_carry_calls_to_each_other():
     session.call("find", {"venue": "PL-1"})
     session.call("get_hours", {})
     assert upstream.called == [("get_hours", {"place_id": "PL-1"}), ("find", {})]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("item_id is required", "key is required"),
+        ("2 errors\nitem_id\n  Field required", "2 errors\nkey\n  Field required"),
+        ("1 error\nkind\n  Field required", "1 error\nitem\n  Field required"),
+        ("kind.0.name\n  bad", "item.0.name\n  bad"),
+        ("this kind of item_ids is rare", "this kind of item_ids is rare"),
+        ("'kind' and 'item_id'", "'item' and 'key'"),
+        ("'item' is no name", "'item' is no name"),
+    ],
+)
+def test_an_error_of_a_foreign_tool_speaks_of_parameters_as_they_are_shown(
+    said: str, shown: str
+) -> None:
+    surface = Surface(params={"get": {"item_id": "key", "kind": "item"}})
+    told = {"error": {"code": UPSTREAM, "message": said}}
+    assert surface.outward(Result(False, told), "get").data["error"]["message"] == shown
+    assert surface.outward(Result(False, said), "get").data == shown
+    ours = error("bad", "item_id is required")
+    assert surface.outward(ours, "get").data == ours.data, "ours quote the names that they mean"
 
 
 def test_a_plain_word_before_a_bracket_is_a_tool() -> None:

@@ -6,7 +6,8 @@ The error itself is not touched. Beside a call that today's tools do not take st
 such tool, an argument that is missing or not known, the choices there are), and today's nearest
 tools with their descriptions and schemas. Nearest are those that the notes name, then those that
 have words in common with the tool that was meant. Beside a call that today's tools do take stands
-nothing: why it failed is between the agent and the server.
+nothing: why it failed is between the agent and the server. A call with an argument that the tool
+named once, and does not name now, is not taken, also where its schema is silent about others.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def beside(
         return ""
     known = today.documents
     if call.tool in known:
-        lines = list(_wrong(call, known[call.tool], today))
+        gone = _gone(call, known[call.tool], before.get(call.tool) or {})
+        lines = [*gone, *_wrong(call, known[call.tool], today)]
         lines += [one.sentence for one in facts if one.tool == call.tool and one.argument]
-        near = [call.tool] if not _taken(call, today) else []
+        near = [call.tool] if gone or not _taken(call, today) else []
     else:
         lines = [f"there is no tool {_named(call.tool)}"]
         became = [one for one in facts if one.old == call.tool and one.tool in known]
@@ -61,6 +63,19 @@ def beside(
 def _taken(call: RecordedCall, today: Checker) -> bool:
     where, why = today.fault(call)
     return not where and not why
+
+
+def _gone(call: RecordedCall, now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+    """The arguments of a call that its tool named once, and neither names nor allows now."""
+    schema = flattened(now.get("inputSchema") or {})
+    if schema.get("additionalProperties") or schema.get("patternProperties"):
+        return []
+    named, known = (
+        as_mapping(flattened(tool.get("inputSchema") or {}).get("properties"))
+        for tool in (now, then)
+    )
+    gone = [name for name in call.arguments if name in known and name not in named]
+    return [f"{_named(call.tool)} has no argument {_named(name)}" for name in gone]
 
 
 def _wrong(call: RecordedCall, tool: Mapping[str, Any], today: Checker) -> Iterator[str]:

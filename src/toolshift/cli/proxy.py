@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -25,7 +26,7 @@ from toolshift.cli.options import AsJson, Headers, Wordings, headers_of
 from toolshift.cli.parameters import argument, option, options_struct
 from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
-from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
+from toolshift.connect.mcp.shifted_server import NOT_HERE, WAY_OUT, ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
 from toolshift.connect.mcp.web import IDLE, application
 from toolshift.connect.serve.server import bind
@@ -44,11 +45,14 @@ from toolshift.interop.mcp_results import words_of
 from toolshift.interop.server import Server, address_name, command_name
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities
+from toolshift.shifts.live import never
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.stacks import read_stack
 
 MAX_LINES, MAX_WIDTH = 14, 160
 """How much of a result a dry run prints."""
+LAST_ANSWER = 0.3
+"""Seconds that the answers to open requests have to get out when the server is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +194,7 @@ def proxy(options: ProxyOptions) -> None:
         fault = cause_of(several)
         if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
             raise fault from None
-        raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from several
+        raise UsageError(_lost(target, fault)) from several
 
 
 # -- what is asked -----------------------------------------------------------------------------
@@ -203,6 +207,9 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
         raise UsageError("--memory needs --adapt LOCK: it stores which notes helped")
     check_entities(options.wordings.pool, 200)
     stack = read_stack("+".join(options.shifts))
+    for one in () if options.skip else stack:
+        if why := never(find_shift(one.shift), options.needed):
+            raise UsageError(f"{write_stack((one,))} {NOT_HERE}: {why}. {WAY_OUT}")
     return ShiftOptions(
         stack,
         options.wordings.seed,
@@ -235,6 +242,11 @@ def _server(options: ProxyOptions) -> Server:
         return Server(address_name(url), url=url)
     if named is not None:
         return named
+    if len(words) == 1 and shutil.which(words[0]) is None:
+        raise UsageError(
+            f"{words[0]!r} names no server: there is no program and no file of a client like it. "
+            "Write 'mcp:COMMAND', its http address, or FILE#NAME"
+        )
     say_moved("proxy -- COMMAND", "`toolshift proxy 'mcp:COMMAND'`")
     return Server(command_name(words), words)
 
@@ -244,6 +256,7 @@ def _server(options: ProxyOptions) -> Server:
 
 async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> None:
 
+    target.check()  # while nothing waits for standard input
     written = _trace(trace, target)
     ended: list[int] = []
     try:
@@ -260,16 +273,27 @@ async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> 
             if how.deployment is not None:
                 how.deployment.begin()
             async with stdio_server() as streams:
+                status = 0
                 try:
                     await serve(streams, target, how, written)
+                except Exception as several:
+                    fault, status = cause_of(several), 2
+                    told = isinstance(fault, UsageError)
+                    say(f"Error: {fault if told else _lost(target, fault)}", err=True)
+                    await anyio.sleep(LAST_ANSWER)
                 finally:
-                    if scope.cancel_called:
+                    status = 128 + ended[0] if scope.cancel_called else status
+                    if status:
                         if written:
                             written.close()
-                        os._exit(128 + ended[0])  # a thread is left that waits for standard input
+                        os._exit(status)  # a thread is left that waits for standard input
     finally:
         if written:
             written.close()
+
+
+def _lost(target: Target, fault: BaseException) -> str:
+    return f"{target.name}: {type(fault).__name__}: {fault}"
 
 
 def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
@@ -313,7 +337,7 @@ def _dry_run(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
         fault = cause_of(several)
         if isinstance(fault, UsageError):
             raise fault from None
-        raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from None
+        raise UsageError(_lost(target, fault)) from None
     if options.as_json:
         print_json({**shown, "result": trial})
     else:

@@ -54,8 +54,14 @@ MAX_EVENT = 64 * 1024 * 1024
 CLOSED = -32000
 UNREADABLE = -32603
 UNREAD = "the server sent a message that cannot be read"
-NO_WORD = "Server returned an error response"
-"""What the SDK says of each error of HTTP."""
+NO_WORDS = {
+    "Server returned an error response": "",
+    "Not Found": ": is it the address of an MCP server?",
+    "Session terminated": ": it does not know the session any more",
+}
+"""What the SDK says of errors of HTTP, and what is said of them beside which and whose."""
+OTHER_TYPE = "Unexpected content type: "
+"""What it says of an answer that is not of MCP, before the type."""
 MAX_SHOWN = 80
 """Characters of a line that is no message, when it is shown."""
 
@@ -123,6 +129,17 @@ class Target:
             return self.origin
         return self.command[0] if self.command else address_name(self.url) or "the server"
 
+    def check(self) -> None:
+        """Checks that there is a program to start; a `UsageError` where there is none."""
+        if self.transport is not None or not self.command:
+            return
+        program = self.command[0]
+        beside = self.cwd is not None and os.path.dirname(
+            program
+        )  # relative to where it is started
+        if shutil.which(os.path.join(self.cwd or "", program) if beside else program) is None:
+            raise UsageError(f"cannot start the server: there is no program {program!r}")
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
         """Connects; the streams carry messages both ways."""
@@ -142,12 +159,8 @@ class Target:
                 client,
                 streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_EVENT),
             )
+        self.check()
         program, *arguments = self.command
-        beside = self.cwd is not None and os.path.dirname(
-            program
-        )  # relative to where it is started
-        if shutil.which(os.path.join(self.cwd or "", program) if beside else program) is None:
-            raise UsageError(f"cannot start the server: there is no program {program!r}")
         parameters = StdioServerParameters(
             command=program,
             args=arguments,
@@ -213,12 +226,24 @@ class Mended:
 
     def _mended(self, item: Any) -> Any:
         message = getattr(item, "message", None)
-        if self._auth and isinstance(message, JSONRPCError) and message.error.message == NO_WORD:
-            error = ErrorData(code=message.error.code, message=self._auth.refused or NO_WORD)
-            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+        if self._auth and isinstance(message, JSONRPCError):
+            said = _worded(message.error.message, self._auth)
+            error = ErrorData(code=message.error.code, message=said, data=message.error.data)
+            if said != message.error.message:
+                return SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
         if self._auth and isinstance(message, JSONRPCResponse) and (known := self._auth.secrets):
             message.result = _without(known, message.result)
         return _mended(item)
+
+
+def _worded(said: str, auth: ServerAuth) -> str:
+    """What the SDK says of an answer in HTTP, with whose it is; all else as it came."""
+    if said in NO_WORDS and auth.refused:
+        return auth.refused + NO_WORDS[said]
+    if said.startswith(OTHER_TYPE):
+        kind = said.removeprefix(OTHER_TYPE) or "content of no type"
+        return f"{address_name(auth.url)} answers with {kind}: is it the address of an MCP server?"
+    return said
 
 
 def _without(secrets: tuple[str, ...], value: Any) -> Any:
@@ -305,8 +330,11 @@ class Upstream:
         for number in range(MAX_PAGES):
             page = await self.ask("tools/list", params)
             first = first if number else page
-            tools += [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
+            found = [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
             cursor = page.get("nextCursor")
+            if found and found == tools[-len(found) :] and cursor == params.get("cursor"):
+                found = []  # a server that does not know its own cursor gives the same page again
+            tools += found
             if not isinstance(cursor, str) or cursor == params.get("cursor"):
                 self._schemas = schemas_of(tools)
                 more = {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}

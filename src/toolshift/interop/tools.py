@@ -30,7 +30,15 @@ from toolshift.core.tool import DESCRIPTION, NAME, Effect, Field, Param, Tool, i
 from toolshift.core.value_shape import Shape
 from toolshift.core.values import as_list
 from toolshift.interop.conditions import restated
-from toolshift.interop.schema import JSONSchema, inlined, leaves_of, properties_of, renamed, sample
+from toolshift.interop.schema import (
+    JSONSchema,
+    each_description,
+    inlined,
+    leaves_of,
+    properties_of,
+    renamed,
+    sample,
+)
 
 SORTED = msgspec.json.Encoder(order="deterministic")
 Dialect = Literal["mcp", "openai"]
@@ -161,9 +169,10 @@ class Toolbox:
     def hash(self) -> str:
         """The same for the same tools in the same order, however their keys are ordered.
 
-        One server lists its keys in another order in another era of the protocol.
+        One server lists its keys in another order in another era of the protocol; and an agent may
+        mark another tool as the last to be cached in mid-conversation.
         """
-        content = SORTED.encode([source.raw for source in self.sources.values()])
+        content = SORTED.encode([_unmarked(source.raw) for source in self.sources.values()])
         return blake2b(content, digest_size=6).hexdigest()
 
     def source(self, tool: Tool) -> Source | None:
@@ -180,6 +189,27 @@ class Toolbox:
         if tool.params == source.tool.params:
             return source.inputs
         return _as_shown(source, tool)
+
+    def checked(self, tool: Tool) -> JSONSchema | None:
+        """What a call is to be held against, because layers have changed it; None for nothing.
+
+        Values of parameters that only have another name or text are left to the tool itself: many
+        take more than they declare (`"2"` for 2, null for a value left out). What is missing is
+        not, for the tool would ask for it by its former name.
+        """
+        source = self.source(tool)
+        if source is None:
+            return self.schema(tool)
+        if tool.params == source.tool.params:
+            return None
+        before = {param.fact: _values(param.schema) for param in source.tool.params}
+        own = {p.name for p in tool.params if before.get(p.fact) == _values(p.schema)}
+        if len(own) == len(tool.params):
+            required = [param.name for param in tool.params if param.required]
+            return {"type": "object", "required": required}
+        schema = self.schema(tool)
+        declared = {n: {} if n in own else one for n, one in schema["properties"].items()}
+        return {**schema, "properties": declared}
 
     def speak(self, tool: Tool, keep_outputs: bool = True) -> dict[str, Any]:
         """A tool as its clients read it.
@@ -234,6 +264,11 @@ class Toolbox:
         return {"parameters": next(plain, {"type": "object", "properties": {}})}
 
 
+def _values(schema: JSONSchema) -> Any:
+    """What a schema says of values: all but its texts."""
+    return each_description({**_untitled(schema), "description": ""}, lambda text: "")
+
+
 _RESULTS = frozenset(("outputSchema", "output_schema", "response", "returns", "return"))
 """Keys under which a tool declares its results: those of MCP and its clients, of Google's function
 declarations, and of the tools that chat templates of `transformers` read."""
@@ -243,6 +278,16 @@ def _without_results(said: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if key not in _RESULTS}
 
 
+def _unmarked(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A document without the mark of a cache, which is on a tool and not of it."""
+    return {
+        key: {k: v for k, v in value.items() if k != _CACHED} if isinstance(value, dict) else value
+        for key, value in raw.items()
+        if key != _CACHED
+    }
+
+
+_CACHED = "cache_control"
 _NOTHING = {"type", "properties", "required"}
 """Keys of a schema that allows no parameters, if it names none."""
 

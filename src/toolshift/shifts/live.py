@@ -32,7 +32,7 @@ from toolshift.core.layer import Layer, Session
 from toolshift.core.names import unknown
 from toolshift.core.render import facts, show
 from toolshift.core.scene import Applied, Outcome, Scene, Task
-from toolshift.core.shift import NotApplicable
+from toolshift.core.shift import NotApplicable, Shift
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool, error, first_fault
 from toolshift.core.world import Truth, World
@@ -126,15 +126,22 @@ def shifted(scene: LiveScene, stack: tuple[Applied, ...], may_write: bool = Fals
     return scene
 
 
+def never(found: Shift, needed: tuple[str, ...]) -> str:
+    """Why a shift applies to no live tools, whatever they are; "" where it may apply."""
+    if found.dimension == "query":
+        return "it changes what a user says, and live tools have no user"
+    if found.level == 3:
+        return "it changes the task or the truth, and live tools have theirs"
+    if found.base in SPARING and not needed:
+        return "which tools can be spared is not known; say which are needed"
+    return ""
+
+
 def _applied(scene: LiveScene, one: Applied) -> LiveScene:
     found = find_shift(one.shift)
     name = f"{one.shift}:{one.severity}"
-    if found.dimension == "query":
-        raise NotApplicable(f"{name}: it changes what a user says, and live tools have no user")
-    if found.level == 3:
-        raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
-    if found.base in SPARING and not scene.needed:
-        raise NotApplicable(f"{name}: which tools can be spared is not known; say which are needed")
+    if why := never(found, scene.needed):
+        raise NotApplicable(f"{name}: {why}")
     try:
         after = apply(scene, one.shift, one.severity)
         _check_conditions(scene, after)
@@ -359,6 +366,18 @@ class Live:
             for tool in self.tools()
         ]
 
+    def passes_unread(self, name: str) -> bool:
+        """Whether arguments of a shown tool may pass as they were written, though nobody can read.
+
+        Those of a tool with other parameters than the true one would pass under names, or in
+        values, that only the reader of the shown tool knows.
+        """
+        tool = next((tool for tool in self.session.tools() if tool.name == name), None)
+        if tool is None:
+            return True  # there is no such tool, whatever the arguments
+        source = self.toolbox.source(tool)
+        return source is not None and tool.params == source.tool.params
+
     def call(self, name: str, arguments: dict[str, Any]) -> Spoken:
         """Carries a spoken call through the layers."""
         offered = self.session.tools()
@@ -377,14 +396,14 @@ class Live:
         return Spoken(result, true, self.session.tools() is not offered, tuple(sorted(by)))
 
     def _wrong(self, tool: Tool | None, name: str, arguments: dict[str, Any]) -> Result | None:
-        """What an agent's call has got wrong; an unchanged tool says so itself."""
+        """What an agent's call has got wrong; what is unchanged is judged by the tool itself."""
         if tool is None:
             return error("unknown_tool", f"There is no tool named {name}.")
-        source = self.toolbox.source(tool)
-        if source is not None and tool.params == source.tool.params:
+        checked = self.toolbox.checked(tool)
+        if checked is None:
             return None
         try:
-            check = jsonschema_rs.validator_for(checkable(self.toolbox.schema(tool)))
+            check = jsonschema_rs.validator_for(checkable(checked))
         except (ValueError, jsonschema_rs.ReferencingError):
             return None
         fault = first_fault(check, arguments)

@@ -19,6 +19,7 @@ from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.text import QUOTES
 from toolshift.core.tool import Hint, Param, Result, Tool, error
 from toolshift.core.values import as_json, is_number
+from toolshift.interop.mcp_results import UPSTREAM
 from toolshift.interop.schema import each_description, words_of
 
 Names = Mapping[str, str]
@@ -173,8 +174,10 @@ class Surface(Layer):
         if not (self.names or self.params) or (result.ok and not result.notice and not result.hint):
             return result
 
+        foreign = not result.ok and _is_foreign(result.data)
+
         def say(text: str) -> str:
-            return _said(self, text, tool) if text else text
+            return _said(self, text, tool, foreign) if text else text
 
         hint = result.hint
         told = not result.ok or (hint is not None and hint.kind == "use")
@@ -288,9 +291,32 @@ def _shown(surface: Surface, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _said(surface: Surface, text: str, tool: str) -> str:
+def _said(surface: Surface, text: str, tool: str, foreign: bool) -> str:
     """A text of a result as it is shown; kept over episodes, for errors say the same again."""
-    return surface.say_params(surface.mention(text), tool)
+    said, names = surface.mention(text), surface.params.get(tool, NO_NAMES)
+    if not foreign or not any(name in said for name in names):
+        return surface.say_params(said, tool)
+    return _complained_of(tuple(names)).sub(lambda match: names[match[0]], said)
+
+
+def _is_foreign(failure: Any) -> bool:
+    """Whether a failure is in the words of somebody else's tool, which quotes no names."""
+    told = failure.get("error") if isinstance(failure, Mapping) else None
+    code = told.get("code") if isinstance(told, Mapping) else None
+    return not isinstance(code, str) or code == UPSTREAM
+
+
+@lru_cache(maxsize=1024)
+def _complained_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds names of parameters in the errors of validators, where `_quoted` does, and more.
+
+    A plain word is a name too where it has a line to itself, or begins the place inside of a
+    value, as in those of pydantic: `items.0.title`.
+    """
+    found = [_quoted(names).pattern, mentions(dict.fromkeys(names, ""), plain=False).pattern]
+    words = [re.escape(name) for name in names if is_word(name)]
+    found += [rf"^(?:{'|'.join(words)})(?=\.\w|$)"] if words else []
+    return re.compile("|".join(found), re.MULTILINE)
 
 
 def _param(param: Param, name: str, text: str | None, say: Say) -> Param:

@@ -18,6 +18,7 @@ import anyio
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
+from mcp.types.jsonrpc import JSONRPCError
 
 from toolshift.connect.list_changed import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
@@ -28,6 +29,8 @@ from toolshift.interop.mcp_client import Streams, Target, Upstream, schemas_of
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 CHANGED = "notifications/tools/list_changed"
 METHOD_NOT_FOUND = -32601
+ENDED = "Connection closed"
+"""What the SDK answers a request that is open when its dispatcher ends."""
 
 
 class Caller(Protocol):
@@ -228,6 +231,39 @@ class Wire:
         return labelled(answer, BY_CALLS if self.how.deployment is None else BY_DEPLOYMENT)
 
 
+class Explained:
+    """A stream to the client in which the end of the connection behind says what has ended.
+
+    Args:
+        stream: the client's.
+        name: how messages call the real server.
+    """
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream, self._name = stream, name
+
+    async def __aenter__(self) -> Explained:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> Any:
+        return await self._stream.__aexit__(*failure)
+
+    async def send(self, item: Any) -> None:
+        """Sends a message."""
+        message = getattr(item, "message", None)
+        if isinstance(message, JSONRPCError) and message.error.message == ENDED:
+            message.error.message = (
+                f"the server behind the proxy ({self._name}) cannot be reached, or was lost: the "
+                "standard error of the proxy says why"
+            )
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        """Closes the stream below."""
+        await self._stream.aclose()
+
+
 async def serve(
     streams: Streams, target: Target, how: ShiftOptions, trace: Trace | None = None, **started: Any
 ) -> None:
@@ -238,7 +274,8 @@ async def serve(
     async with target.open() as behind, anyio.create_task_group() as group:
         upstream = Upstream(behind, target.name)
         wire = Wire(upstream, how, trace)
-        front: JSONRPCDispatcher[Any] = JSONRPCDispatcher(*streams)
+        read, write = streams
+        front: JSONRPCDispatcher[Any] = JSONRPCDispatcher(read, Explained(write, target.name))
         wire.front = front
         await group.start(upstream.wire.run, wire.asked, wire.told)
         group.start_soon(wire.deployed)

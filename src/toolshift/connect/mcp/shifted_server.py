@@ -46,6 +46,7 @@ from toolshift.runs.cell import write_stack
 from toolshift.shifts.live import Live, Spoken, live_scene, shifted
 from toolshift.shifts.watching import Changes, unchanged
 
+NOT_HERE, WAY_OUT = "is not applicable", "Leave it out, or pass --skip-inapplicable"
 INTERNAL = -32603
 MAX_AT_ONCE = 256
 NO_ANSWER = "no answer: the client gave up, or left"
@@ -101,10 +102,7 @@ def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, 
         except NotApplicable as reason:
             name, _, why = str(reason).partition(": ")
             if not how.skip:
-                raise UsageError(
-                    f"{name} is not applicable to these tools: {why}. "
-                    "Leave it out, or pass --skip-inapplicable"
-                ) from None
+                raise UsageError(f"{name} {NOT_HERE} to these tools: {why}. {WAY_OUT}") from None
             left[name] = why
             stack = tuple(one for one in stack if write_stack((one,)) != name)
 

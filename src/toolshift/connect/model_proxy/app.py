@@ -56,6 +56,7 @@ _HOP = frozenset(
         "referer", "proxy-authorization", "proxy-authenticate",
     )
 )  # fmt: skip
+_OF_BYTES = frozenset(("content-type", "content-md5", "digest", "etag", "repr-digest"))
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _KNOWN = ", ".join(DIALECTS.names())
 Body = dict[str, Any]
@@ -246,7 +247,7 @@ class ModelProxy:
         exchange.keep(given, answer.id)
         self._note(exchange, 200)
         written = dialect.write_answer(reply, given, exchange.usage, exchange.cut, exchange.body)
-        return Response(JSON.encode(written), media_type="application/json")
+        return Response(JSON.encode(written), headers=_back(got, "application/json"))
 
     async def _streamed(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
         first = await self._open(exchange, url, headers)
@@ -254,9 +255,21 @@ class ModelProxy:
             self._note(exchange, first.status_code)
             refused = await _read(first)
             return Response(refused.content, refused.status_code, _back(refused))
-        return StreamingResponse(
-            self._pieces(exchange, url, headers, first), media_type="text/event-stream"
-        )
+        if first.headers.get("content-type", "").startswith("application/json"):
+            return await self._unstreamed(exchange, first)
+        back = _back(first, "text/event-stream")
+        return StreamingResponse(self._pieces(exchange, url, headers, first), headers=back)
+
+    async def _unstreamed(self, exchange: Exchange, got: httpx.Response) -> Response:
+        """An error in place of a stream: what JSON says that came where a stream was asked for."""
+        try:
+            told = msgspec.json.decode((await _read(got)).content, type=dict[str, Any]).get("error")
+        except (ValueError, RecursionError):
+            told = None
+        why = "the model's server has answered with JSON where a stream was asked for"
+        self._note(exchange, 502)
+        frame = exchange.dialect.error_frame(told or {"message": why})
+        return Response(frame, headers=_back(got, "text/event-stream"))
 
     async def _open(self, exchange: Exchange, url: str, headers: dict[str, str]) -> httpx.Response:
         sent = self._client.build_request("POST", url, content=exchange.request, headers=headers)
@@ -423,8 +436,8 @@ class Exchange:
         found = self.conversation.carry(answer.message)
         self.rounds.append(found)
         self.ids.append(answer.id)
-        if not found.hidden or len(self.rounds) == MAX_ROUNDS:
-            return True
+        if not found.hidden or len(self.rounds) == MAX_ROUNDS or answer.reason == "length":
+            return True  # a turn that was cut is the agent's to go on with, as without the proxy
         self._shown += [answer.message, *found.heard]
         return False
 
@@ -463,14 +476,39 @@ class Exchange:
 def _choice(choice: dict[str, Any], conversation: Conversation) -> dict[str, Any]:
     """A demanded tool, or those that are allowed, under the names that they are shown with."""
     allowed = choice.get("allowed_tools")
-    if isinstance(allowed, dict) and isinstance(allowed.get("tools"), list):
-        those = [_choice(t, conversation) if isinstance(t, dict) else t for t in allowed["tools"]]
-        return {**choice, "allowed_tools": {**allowed, "tools": those}}
+    if not isinstance(allowed, dict) or not isinstance(allowed.get("tools"), list):
+        found = _shown(choice, conversation)
+        if len(found) > 1:
+            raise UsageError(_not_one(choice, f"several tools together ({_names(found)})"))
+        return found[0]
+    those: list[Any] = []
+    for one in allowed["tools"]:
+        found = _shown(one, conversation) if isinstance(one, dict) else [one]
+        those += [each for each in found if each not in those]
+    return {**choice, "allowed_tools": {**allowed, "tools": those}}
+
+
+def _shown(choice: dict[str, Any], conversation: Conversation) -> list[dict[str, Any]]:
+    """A tool of a choice as it is shown: one, or those that the model calls in its place."""
     function = choice.get("function")
     if not isinstance(function, dict) or "name" not in function:
-        return choice
-    name = conversation.spoken_name(str(function["name"]))
-    return {**choice, "function": {**function, "name": name}}
+        return [choice]
+    found = conversation.demanded(str(function["name"]))
+    if not found:
+        raise UsageError(_not_one(choice, "no tool"))
+    return [{**choice, "function": {**function, "name": name}} for name in found]
+
+
+def _names(choices: list[dict[str, Any]]) -> str:
+    return ", ".join(one["function"]["name"] for one in choices)
+
+
+def _not_one(choice: dict[str, Any], shown: str) -> str:
+    """Why a choice cannot be said to the model."""
+    return (
+        f"the tool_choice names {choice['function']['name']}, for which the model is shown "
+        f"{shown}: leave the tool_choice out, or the shift"
+    )
 
 
 def _after(asked: Asked, before: tuple[str, tuple[Message, ...]] | None) -> Asked:
@@ -520,8 +558,16 @@ def _no_answer(dialect: Dialect, why: Exception) -> str:
     )
 
 
-def _back(got: httpx.Response) -> dict[str, str]:
-    return {name: value for name, value in got.headers.items() if name not in _HOP}
+def _back(got: httpx.Response, written: str = "") -> dict[str, str]:
+    """The headers of an answer that go back: its id, and what is left of a rate.
+
+    `written` is the type of an answer that was written anew, of which its server's sums say
+    nothing any more.
+    """
+    back = {name: value for name, value in got.headers.items() if name not in _HOP}
+    if not written:
+        return back
+    return {n: v for n, v in back.items() if n not in _OF_BYTES} | {"content-type": written}
 
 
 def _refusal(status: int, why: str, dialect: Dialect = CHAT) -> Response:

@@ -25,7 +25,7 @@ import msgspec
 
 from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.render import show
-from toolshift.core.tool import JSON, Result
+from toolshift.core.tool import JSON, Result, error
 from toolshift.core.values import as_json
 from toolshift.dialects.form import WIRE
 from toolshift.interop.outcome import has_failed
@@ -33,6 +33,7 @@ from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
 from toolshift.shifts.watching import unchanged
 
+UNREAD = "the arguments are no JSON object, or one with a number or a sign that cannot be kept"
 Message = dict[str, Any]
 Call = dict[str, Any]
 
@@ -231,17 +232,29 @@ class Conversation:
         """The name that the model is shown for a tool of the agent's."""
         return self._outward(name, {})[0]
 
+    def demanded(self, name: str) -> list[str]:
+        """The tools that a model can call where a tool of the agent's is demanded.
+
+        One that the agent does not offer stays as it is: the model's server says so.
+        """
+        shown, spoken = self._live.tools(), self.spoken_name(name)
+        if name not in self._live.toolbox.sources or any(tool.name == spoken for tool in shown):
+            return [spoken]
+        return [tool.name for tool in shown if name in tool.origin]
+
     # -- inside --------------------------------------------------------------------------------
 
     def _carry(self, call: Call) -> Call | Result:
         function = call.get("function")
         if not isinstance(function, dict):
             return call  # a call of another kind, which no layer knows
-        arguments = arguments_of(function)
+        name, arguments = str(function.get("name", "")), arguments_of(function)
+        if arguments is None and not self._live.passes_unread(name):
+            return error("invalid_arguments", f"{name}: {UNREAD}")
         memories = self._live.session.memories
         before = deepcopy(memories)
         try:
-            spoken = self._live.call(str(function.get("name", "")), dict(arguments or {}))
+            spoken = self._live.call(name, dict(arguments or {}))
         except Wanted as wanted:
             for memory, kept in zip(memories, before, strict=True):
                 memory.clear()
