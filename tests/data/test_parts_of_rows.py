@@ -81,6 +81,11 @@ def renamed(row: Body) -> Body:
     return json.loads(text.replace(name, "get_rate"))  # type: ignore[no-any-return]
 
 
+def unnamed(row: Body) -> Body:
+    """A row whose texts and thoughts do not name its tool, which may fail for good then."""
+    return json.loads(json.dumps(row).replace("get_rate.", "it."))  # type: ignore[no-any-return]
+
+
 THOUGHT = {"type": "thinking", "thinking": "Now get_rate."}
 SAID = {"type": TEXT, TEXT: "I call get_rate.", **CACHED}
 AFTER = {"type": TEXT, TEXT: "That was get_rate."}
@@ -145,7 +150,7 @@ def test_a_signed_thought_is_never_changed(row: Body) -> None:
 
 def test_calls_pulled_apart_say_what_stands_beside_them_once() -> None:
     row = blocks(THOUGHT, HIDDEN, SAID, used("t1", "A"), used("t2", "B"), names=("t1", "t2"))
-    (made,) = shifted(row, "redirect").rows
+    (made,) = shifted(unnamed(row), "redirect").rows
     said = [message for message in made["messages"] if message["role"] == "assistant"]
     ids = [[block["id"] for block in one["content"] if "id" in block] for one in said[:-1]]
     kinds = [[block["type"] for block in one["content"]] for one in said[:-1]]
@@ -161,7 +166,7 @@ def test_contents_pulled_apart_say_what_stands_beside_them_once() -> None:
     thought = {TEXT: "Hm.", "thought": True}
     row = parts(thought, {TEXT: "I look."}, called("A"), called("B"))
     row["contents"].insert(2, {"role": "model", "parts": [{TEXT: "Both."}]})
-    (made,) = shifted(row, "redirect").rows
+    (made,) = shifted(unnamed(row), "redirect").rows
     spoken = [part for one in made["contents"] if one["role"] == "model" for part in one["parts"]]
     assert [part for part in spoken if part.get("thought")] == [thought]
     assert "".join(part.get(TEXT, "") for part in spoken).count("I look.") == 1
