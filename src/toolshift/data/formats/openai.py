@@ -98,7 +98,21 @@ class OpenAI:
         for key in ("tool_choice", "function_call"):
             if key in out:
                 out[key] = _choosing(out[key], partial(_now, conversation, raws, key))
+                self._check_chosen(key, conversation, row or {}, out[key])
         return out
+
+    def _check_chosen(
+        self, key: str, conversation: Conversation, row: Mapping[str, Any], choice: Any
+    ) -> None:
+        """Checks that what is learned calls no tool beside those that a row allows, if it did so.
+
+        A row may be asked for one tool, and a shift calls another one first, or in its place.
+        """
+        before, now = _chosen(row.get(key)), _chosen(choice)
+        if not now or not _learned_calls(self.read(row)) <= before:
+            return
+        for other in sorted(_learned_calls(conversation) - now):
+            raise RowFault(f"{key} allows {', '.join(sorted(now))}, and {other} would be called")
 
 
 def tools_column(row: Mapping[str, Any]) -> str:
@@ -134,6 +148,22 @@ def _choosing(choice: Any, now: Callable[[str], str]) -> Any:
         return {**choice, "function": _choosing(inner, now)}
     name = choice.get("name")
     return {**choice, "name": now(name)} if name and isinstance(name, str) else choice
+
+
+def _chosen(choice: Any) -> set[str]:
+    """The names of the tools that a choice allows; none where it allows all."""
+    names: set[str] = set()
+
+    def met(name: str) -> str:
+        names.add(name)
+        return name
+
+    _choosing(choice, met)
+    return names
+
+
+def _learned_calls(conversation: Conversation) -> set[str]:
+    return {call.name for said in conversation.messages if said.learned for call in said.calls}
 
 
 def _message(raw: Any, place: int, tools: ToolList) -> Message:
