@@ -250,3 +250,44 @@ def test_a_new_text_of_a_content_leaves_its_picture_alone(before: list[Body]) ->
     message = Message("user", "b", source=0)
     (written,) = OPENAI.write(Conversation((), (message,)), row)["messages"]
     assert written["content"] == [PICTURE, {"type": TEXT, TEXT: "b"}]
+
+
+def _of_gemini(response: Body) -> Body:
+    row = parts(called("A"))
+    row["contents"][2]["parts"][0]["functionResponse"]["response"] = response
+    return row
+
+
+def _told(row: Body) -> list[Any]:
+    """What the results of a row hold, in the form that they have."""
+    if "contents" in row:
+        found = [part for content in row["contents"] for part in content["parts"]]
+        return [p["functionResponse"]["response"] for p in found if "functionResponse" in p]
+    said = [one["content"] for one in row["messages"] if one["role"] == "tool"]
+    blocks = [b for one in row["messages"] for b in one["content"] if isinstance(b, dict)]
+    return said or [block["content"] for block in blocks if block["type"] == "tool_result"]
+
+
+@pytest.mark.parametrize("form", ["anthropic", "gemini", "gemini by a key", "openai"])
+def test_a_result_that_a_shift_adds_has_the_form_of_the_recorded_ones(form: str) -> None:
+    text = [{"type": TEXT, TEXT: '{"rate": 1}'}]
+    anthropic, chat = blocks(used("t1", "A")), openai("")
+    anthropic["messages"][2]["content"][0]["content"] = text
+    for message in chat["messages"][2:4]:
+        message["content"] = text
+    row = {
+        "anthropic": anthropic,
+        "gemini": _of_gemini({"rate": 1}),
+        "gemini by a key": _of_gemini({"result": {"rate": 1}}),
+        "openai": chat,
+    }[form]
+    (made,) = shifted(row, "transient_error:1").rows
+    (added, *_), recorded = _told(made), _told(row)[0]
+    assert added != recorded
+    assert '"error"' in json.dumps(added).replace("\\", "")
+    if form == "gemini":
+        assert added["error"].keys() == {"code", "message"}
+    elif form == "gemini by a key":
+        assert added["result"]["error"].keys() == {"code", "message"}
+    else:
+        assert [part["type"] for part in added] == [TEXT]

@@ -83,6 +83,7 @@ class OpenAI:
             _is_old(said),
             next((each["content"] for each in said if each.get("role") == _CALLING), ""),
             next((each["role"] for each in said if _ROLES[each["role"]] == "tool"), "tool"),
+            _in_parts([each for each in said if _ROLES[each["role"]] == "tool"]),
         )
         messages: Any = [
             _written(each, said[each.source] if row and each.source is not None else {}, like)
@@ -261,6 +262,7 @@ class _Like(NamedTuple):
         old: a call is a `function_call`, and its result is of the role `function`.
         turn: the first call that is a turn of its own; "" where none is.
         result: the role of results.
+        told: the contents of results are lists of parts.
     """
 
     objects: bool
@@ -269,6 +271,7 @@ class _Like(NamedTuple):
     old: bool
     turn: str
     result: str
+    told: bool
 
     def content(self, text: str, before: Any) -> Any:
         """A content of that text in place of another."""
@@ -317,7 +320,8 @@ def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str,
     if like.turn and (message.calls or message.role == "tool"):
         return _as_turn(message, raw, out, like)
     if _text(raw.get("content"), 0, message.role) != message.text or not raw:
-        out["content"] = like.content(message.text, raw.get("content"))
+        fresh: list[Any] | None = [] if like.told and message.role == "tool" else None
+        out["content"] = like.content(message.text, raw.get("content") if raw else fresh)
     if like.old and (message.calls or message.role == "tool"):
         return _in_old_words(message, raw, out, like)
     if message.calls:
