@@ -1069,3 +1069,31 @@ def test_whoever_was_told_that_a_tool_is_gone_does_not_call_it_again(shift, at_o
             met += bool(gone)
             assert len(gone) == len(set(gone)), answers
     assert met or shift == "tool_migrated"
+
+
+def _asked_twice(thought: str, answer: str) -> dict[str, Any]:
+    row = _again_and_again(at_once=False)
+    for message in row["messages"]:
+        if message.get("tool_calls"):
+            message["reasoning_content"] = thought
+    row["messages"][-1]["content"] = answer
+    return row
+
+
+@pytest.mark.parametrize("shift", ["permanent_error", "redirect"])
+def test_nothing_learned_names_a_tool_that_failed_for_good(shift: str) -> None:
+    named = "what is said names a tool that failed for good by then"
+    for seed in range(6):
+        plain = made(_asked_twice("I look.", "All are open."), shifts=(shift,), seed=seed)
+        assert plain.rows, plain.reasons
+        for thought, answer in (
+            ("Now get_order again.", "All are open."),
+            ("I look.", "So says get_order."),
+        ):
+            row = _asked_twice(thought, answer)
+            done = made(row, shifts=(shift,), seed=seed)
+            assert not done.rows
+            assert done.reasons == {shift: named}
+            row["messages"][-1]["weight"] = 0
+            assert bool(made(row, shifts=(shift,), seed=seed).rows) == (thought == "I look.")
+            assert made(row, shifts=("transient_error",), seed=seed).rows

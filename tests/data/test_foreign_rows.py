@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolshift.cli import toolshift
-from toolshift.data.augment import converted
+from toolshift.data.augment import Recipe, augmented, converted
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import FORMATS as KNOWN
 from toolshift.data.formats import ONLY_BACK, READS, recognised
@@ -447,3 +447,20 @@ def test_a_row_that_cannot_be_written_in_another_format_says_why() -> None:
     assert "messages" in converted(row, recognised(row), KNOWN.find("openai"))
     with pytest.raises(RowFault, match="no tools stand beside it"):
         converted(row, recognised(row), KNOWN.find("toolace"))
+
+
+@pytest.mark.parametrize("shift", ["redirect", "permanent_error", "new_precondition"])
+def test_a_row_that_is_asked_for_one_tool_learns_no_call_of_another(shift: str) -> None:
+    row = {"messages": MODERN, "tools": TOOLS, "tool_choice": "auto"}
+    recipe = Recipe(alpha=1.0, shifts=(f"{shift}:1",))
+
+    def made(choice: Any) -> Any:
+        asked = {**row, "tool_choice": choice}
+        return augmented(asked, json.dumps(asked).encode(), recipe)
+
+    assert made("auto").rows
+    only = {"type": "function", "function": {"name": "get_rate"}}
+    for choice in (only, {"type": "allowed_tools", "allowed_tools": {"tools": [only]}}):
+        done = made(choice)
+        assert not done.rows
+        assert "tool_choice allows get_rate, and " in done.reasons[shift]

@@ -81,6 +81,11 @@ def renamed(row: Body) -> Body:
     return json.loads(text.replace(name, "get_rate"))  # type: ignore[no-any-return]
 
 
+def unnamed(row: Body) -> Body:
+    """A row whose texts and thoughts do not name its tool, which may fail for good then."""
+    return json.loads(json.dumps(row).replace("get_rate.", "it."))  # type: ignore[no-any-return]
+
+
 THOUGHT = {"type": "thinking", "thinking": "Now get_rate."}
 SAID = {"type": TEXT, TEXT: "I call get_rate.", **CACHED}
 AFTER = {"type": TEXT, TEXT: "That was get_rate."}
@@ -145,7 +150,7 @@ def test_a_signed_thought_is_never_changed(row: Body) -> None:
 
 def test_calls_pulled_apart_say_what_stands_beside_them_once() -> None:
     row = blocks(THOUGHT, HIDDEN, SAID, used("t1", "A"), used("t2", "B"), names=("t1", "t2"))
-    (made,) = shifted(row, "redirect").rows
+    (made,) = shifted(unnamed(row), "redirect").rows
     said = [message for message in made["messages"] if message["role"] == "assistant"]
     ids = [[block["id"] for block in one["content"] if "id" in block] for one in said[:-1]]
     kinds = [[block["type"] for block in one["content"]] for one in said[:-1]]
@@ -161,7 +166,7 @@ def test_contents_pulled_apart_say_what_stands_beside_them_once() -> None:
     thought = {TEXT: "Hm.", "thought": True}
     row = parts(thought, {TEXT: "I look."}, called("A"), called("B"))
     row["contents"].insert(2, {"role": "model", "parts": [{TEXT: "Both."}]})
-    (made,) = shifted(row, "redirect").rows
+    (made,) = shifted(unnamed(row), "redirect").rows
     spoken = [part for one in made["contents"] if one["role"] == "model" for part in one["parts"]]
     assert [part for part in spoken if part.get("thought")] == [thought]
     assert "".join(part.get(TEXT, "") for part in spoken).count("I look.") == 1
@@ -245,3 +250,44 @@ def test_a_new_text_of_a_content_leaves_its_picture_alone(before: list[Body]) ->
     message = Message("user", "b", source=0)
     (written,) = OPENAI.write(Conversation((), (message,)), row)["messages"]
     assert written["content"] == [PICTURE, {"type": TEXT, TEXT: "b"}]
+
+
+def _of_gemini(response: Body) -> Body:
+    row = parts(called("A"))
+    row["contents"][2]["parts"][0]["functionResponse"]["response"] = response
+    return row
+
+
+def _told(row: Body) -> list[Any]:
+    """What the results of a row hold, in the form that they have."""
+    if "contents" in row:
+        found = [part for content in row["contents"] for part in content["parts"]]
+        return [p["functionResponse"]["response"] for p in found if "functionResponse" in p]
+    said = [one["content"] for one in row["messages"] if one["role"] == "tool"]
+    blocks = [b for one in row["messages"] for b in one["content"] if isinstance(b, dict)]
+    return said or [block["content"] for block in blocks if block["type"] == "tool_result"]
+
+
+@pytest.mark.parametrize("form", ["anthropic", "gemini", "gemini by a key", "openai"])
+def test_a_result_that_a_shift_adds_has_the_form_of_the_recorded_ones(form: str) -> None:
+    text = [{"type": TEXT, TEXT: '{"rate": 1}'}]
+    anthropic, chat = blocks(used("t1", "A")), openai("")
+    anthropic["messages"][2]["content"][0]["content"] = text
+    for message in chat["messages"][2:4]:
+        message["content"] = text
+    row = {
+        "anthropic": anthropic,
+        "gemini": _of_gemini({"rate": 1}),
+        "gemini by a key": _of_gemini({"result": {"rate": 1}}),
+        "openai": chat,
+    }[form]
+    (made,) = shifted(row, "transient_error:1").rows
+    (added, *_), recorded = _told(made), _told(row)[0]
+    assert added != recorded
+    assert '"error"' in json.dumps(added).replace("\\", "")
+    if form == "gemini":
+        assert added["error"].keys() == {"code", "message"}
+    elif form == "gemini by a key":
+        assert added["result"]["error"].keys() == {"code", "message"}
+    else:
+        assert [part["type"] for part in added] == [TEXT]

@@ -114,7 +114,8 @@ def test_a_shifted_row_names_the_tool_alike_everywhere() -> None:
 
 
 def test_what_a_shift_adds_is_written_as_the_others_are_and_not_learned() -> None:
-    row = shifted("permanent_error:1")
+    unnamed = json.loads(json.dumps(ROW).replace("I call get_rate now", "I look"))
+    row = shifted("permanent_error:1", unnamed)
     assert {tuple(tool) for tool in row["tools"]} == {tuple(RATES)}
     marked = [item for item in row["input"] if item.get("weight") == 0]
     assert [item["type"] for item in marked] == ["function_call"]

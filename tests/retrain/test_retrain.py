@@ -14,7 +14,7 @@ from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
 from toolshift.measure.statistics import Interval
 from toolshift.retrain.decision import decide, not_needed
-from toolshift.retrain.retrain import ASKED, Asked, _ask
+from toolshift.retrain.retrain import ASKED, Asked, _check_asked, _keep
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection
 from toolshift.shifts.files import FILES
@@ -109,21 +109,21 @@ def adapted(folder: Path, weights: bytes) -> Asked:
 def test_a_folder_says_no_path_and_knows_the_adapter_again_where_it_was_moved(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    _ask(adapted(tmp_path / "one" / "mine", b"1"), out)
+    _keep(adapted(tmp_path / "one" / "mine", b"1"), out)
     assert str(tmp_path) not in (out / ASKED).read_text()
-    _ask(adapted(tmp_path / "two" / "mine", b"1"), out)
+    _check_asked(adapted(tmp_path / "two" / "mine", b"1"), out)
     with pytest.raises(UsageError, match="another weights_sha256"):
-        _ask(adapted(tmp_path / "three" / "mine", b"2"), out)
+        _check_asked(adapted(tmp_path / "three" / "mine", b"2"), out)
     with pytest.raises(UsageError, match=r"another adapter \(mine, not yours\)"):
-        _ask(adapted(tmp_path / "yours", b"1"), out)
+        _check_asked(adapted(tmp_path / "yours", b"1"), out)
 
 
 def test_a_folder_of_before_whose_question_has_whole_paths_still_goes_on(tmp_path):
     asked = adapted(tmp_path / "mine", b"1")
     (tmp_path / ASKED).write_bytes(msgspec.json.encode(asked))
-    _ask(asked, tmp_path)
+    _check_asked(asked, tmp_path)
     with pytest.raises(UsageError, match="another adapter"):
-        _ask(adapted(tmp_path / "yours", b"1"), tmp_path)
+        _check_asked(adapted(tmp_path / "yours", b"1"), tmp_path)
 
 
 # -- the command ---------------------------------------------------------------------------------
@@ -179,6 +179,20 @@ def test_bad_input(words, said, toolshift: Run, monkeypatch):
     toolshift("lock", "old.json")
     code, _, errors = toolshift("retrain", *words, "--out", "out")
     assert (code, said in errors) == (2, True), errors
+
+
+def test_a_command_that_was_mistaken_leaves_the_folder_free(toolshift: Run, monkeypatch):
+    monkeypatch.setenv(FILES, "")
+    Path("old.json").write_text(json.dumps(poi()))
+    Path("new.json").write_text(json.dumps(edited(rename("search_places", "v2_search_places"))))
+    toolshift("lock", "old.json")
+    words = ("retrain", "toolshift.lock", "new.json", *ARGS, "--out", "out")
+    for mistaken, why in (("--world", "unknown world 'nope'"), ("--guard", "'nope'")):
+        code, _, errors = toolshift(*words, mistaken, "nope")
+        assert (code, why in errors) == (2, True), errors
+        assert not Path("out", ASKED).exists()
+    code, _, errors = toolshift(*words[:-1], "old.json")
+    assert (code, "old.json is a file: name a folder" in errors) == (2, True), errors
 
 
 def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monkeypatch):

@@ -164,3 +164,10 @@ def test_rows_are_the_same_by_way_of_datasets(tmp_path):
     nulls = [m for row in loaded["train"] for m in row["messages"] if m.get("weight", 1) is None]
     assert nulls, "a fixed schema fills in what a message lacks"
     assert checked(loaded["train"]) == read_rows(tmp_path / "rows.parquet")
+
+
+def test_a_file_in_place_of_the_folder_is_refused(model, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(UsageError, match=r"out is a file: name a folder"):
+        train(tiny.rows(), lora(model), tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "mine"

@@ -111,6 +111,52 @@ def test_sft_reads_every_format_as_it_is(name, tmp_path):
         ]
 
 
+TOOL = {"name": "get_rate", "parameters": {"type": "object", "properties": {"base": {}}}}
+CALL = {"name": "get_rate", "arguments": '{"base": "USD"}'}
+OLDER = {
+    "as `function_call`": {
+        "messages": [
+            {"role": "user", "content": "Rate?"},
+            {"role": "assistant", "content": None, "function_call": CALL},
+            {"role": "function", "name": "get_rate", "content": "0.91"},
+            {"role": "assistant", "content": "0.91"},
+        ],
+        "functions": [TOOL],
+    },
+    "in its text": {
+        "messages": [
+            {"role": "system", "content": f"<tools>\n{json.dumps(TOOL)}\n</tools>"},
+            {"role": "user", "content": "Rate?"},
+            {"role": "assistant", "content": f"<tool_call>{json.dumps(CALL)}</tool_call>"},
+            {"role": "user", "content": "<tool_response>0.91</tool_response>"},
+            {"role": "assistant", "content": "0.91"},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("way", OLDER)
+def test_sft_and_paft_read_calls_alike_where_messages_say_them_otherwise(way, tmp_path):
+    source = written(tmp_path / "in.jsonl", [OLDER[way]])
+    ours, mixed = read_rows(source), own_rows(source, Recipe(alpha=0.0)).rows
+    for row in (*ours, *mixed):
+        called, result = [m for m in row["messages"] if m["role"] != "system"][1:3]
+        ((name, given),) = [(c["function"]["name"], c["function"]) for c in called["tool_calls"]]
+        assert (name, json.loads(given["arguments"])) == ("get_rate", {"base": "USD"})
+        assert (result["role"], result["content"]) == ("tool", "0.91")
+        assert [tool.get("function", tool)["name"] for tool in row["tools"]] == ["get_rate"]
+
+
+def test_a_row_that_cannot_be_trained_on_says_where(tmp_path):
+    row = openai(1)
+    row["messages"].append({"role": "assistant", "content": ""})
+    source = written(tmp_path / "in.jsonl", [openai(0), row])
+    ((line, why),) = own_rows(source, Recipe(alpha=0.0)).faults
+    place = len(row["messages"])
+    assert line == 2
+    assert why.startswith(f"as messages of OpenAI, message {place}: this message")
+
+
 def test_what_cannot_work_is_said_first(model, tmp_path):
     source = written(tmp_path / "in.jsonl", [question(seed) for seed in range(6)])
     out = tmp_path / "out"

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 import msgspec  # noqa: E402
+import transformers  # noqa: E402
 from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
@@ -128,3 +129,65 @@ def test_a_model_that_does_not_fit_into_memory_says_what_to_change(model, tmp_pa
     monkeypatch.setattr("toolshift.train.sft.load", load)
     with pytest.raises(UsageError, match=r"memory ran out: .* LoRA instead of --full"):
         train(tiny.rows(), full(model), tmp_path / "out")
+
+
+LITTLE_ROOM = """
+import resource, sys
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[1])
+from train import tiny
+from toolshift.core.errors import UsageError
+from toolshift.train.sft import train
+
+most = int(sys.argv[4])
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+try:
+    train(tiny.rows(), tiny.full(sys.argv[2], steps=2, save_every=1), Path(sys.argv[3]))
+except UsageError as fault:
+    print(fault)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_full_disk_is_named_with_the_way_on(model, tmp_path):
+    out = tmp_path / "out"
+    train(tiny.rows(), full(model, steps=1, save_every=1), tmp_path / "whole")
+    (checkpoint,) = checkpoints(tmp_path / "whole")
+    # The model fits and the state of the optimizer does not; then the model does not either.
+    weights = (checkpoint / "model.safetensors").stat().st_size
+    for most in (weights + 1000, weights - 1000):
+        given = (Path(__file__).parents[1], model, out, most)
+        done = subprocess.run(
+            [sys.executable, "-c", LITTLE_ROOM, *map(str, given)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        said = rf"{out}: what was trained cannot be written .* run the same command again$"
+        assert re.search(said, done.stdout), done.stderr
+        assert not list(out.glob("checkpoint-*"))
+
+
+def test_a_result_that_has_no_room_leaves_what_goes_on(model, tmp_path, monkeypatch):
+    out, asked = tmp_path / "out", lora(model, steps=2, save_every=1)
+    save = transformers.Trainer.save_model
+
+    def no_room(self, output_dir=None, _internal_call=False):
+        if not _internal_call:
+            raise OSError(28, "Full")
+        save(self, output_dir, _internal_call)
+
+    monkeypatch.setattr(transformers.Trainer, "save_model", no_room)
+    with pytest.raises(UsageError, match=r"Full.* with --resume, which goes on after step 2$"):
+        train(tiny.rows(), asked, out)
+    monkeypatch.undo()
+    train(tiny.rows(), asked, out, resume=True)
+    assert training_record(out)["steps"] == 2
+
+
+def test_curves_that_have_no_room_say_where(model, tmp_path, monkeypatch):
+    def no_room(*_):
+        raise OSError(28, "No space left on device")  # the system names no file
+
+    monkeypatch.setattr("toolshift.train.callbacks.Curves.add", no_room)
+    with pytest.raises(UsageError, match=r"out: .*No space left.* the same command again$"):
+        train(tiny.rows(), lora(model), tmp_path / "out")

@@ -109,6 +109,8 @@ class _Play:
         self._missing = ""
         self._moved: dict[str, str] = {}
         """What was told in place of tools that failed for good: whoever learns is told once."""
+        self._failed_at: dict[str, int] = {}
+        """The recorded message whose call of a tool was the first to be told of another."""
         self._renewed: dict[Any, Any] = {}
         """Values that were told in place of others."""
         self._conversation = conversation
@@ -236,6 +238,7 @@ class _Play:
             self.said += [result for result in results if result is not None]
             return 1
         made, taken = self._calls(turns)
+        self._note_moved(message, made, self._places[id(turns[0][0])])
         views = [attempt.shown for attempts in made for attempt in attempts]
         recorded = [result for result in results if result is not None]
         if len(recorded) < len(message.calls):
@@ -248,6 +251,13 @@ class _Play:
                 text, message = "", msgspec.structs.replace(message, thought="")
         self._see(self.live.tools())
         return taken
+
+    def _note_moved(self, message: Message, made: list[list[_Attempt]], place: int) -> None:
+        """Notes the tools that a message calls and that failed for good, as others were told."""
+        for call, attempts in zip(message.calls, made, strict=True):
+            moved = (self._moved.get(attempt.name, attempt.name) for attempt in attempts)
+            if any(new != attempt.name for new, attempt in zip(moved, attempts, strict=True)):
+                self._failed_at.setdefault(call.name, place)
 
     def _refuse(self, turns: list[Turn]) -> None:
         """Ends the conversation where it needs a tool that a coming change has taken away."""
@@ -396,6 +406,21 @@ class _Play:
         for (begin, tools), end in self._spans():
             gone = self.true.keys() - replaced.names.keys() - {tool.name for tool in tools}
             check_gone(gone, self.ready.as_shown(tools), self.said[begin:end])
+        self._check_moved(names)
+
+    def _check_moved(self, names: ToolNames) -> None:
+        """Checks that nothing learned names a tool after another was told in place of it.
+
+        What was said beside the call that failed is context by then; what was thought is not.
+        """
+        for name, failed in self._failed_at.items():
+            for place, message in enumerate(self._conversation.messages[failed:], failed):
+                if message.role != "assistant" or not message.learned:
+                    continue
+                said = message.text if place > failed else ""
+                here = self._seen.at(place, message.role)
+                if any(names.first_meant(text, [name], here) for text in (said, message.thought)):
+                    raise NotApplicable("what is said names a tool that failed for good by then")
 
     def _together(
         self, message: Message, text: str, results: list[Message], made: list[_Attempt]

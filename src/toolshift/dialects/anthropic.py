@@ -19,6 +19,7 @@ from toolshift.dialects.anthropic_scope import unshifted
 from toolshift.dialects.chat import told_apart
 from toolshift.dialects.form import (
     AGAIN,
+    LIKE,
     SIGNED,
     WIRE,
     Answer,
@@ -399,7 +400,10 @@ def _write_result(message: Message, block: Block | None) -> Block:
     wire = message.get(WIRE) or {}
     text, failed = text_of(message), wire.get("failed", False)
     if block is None:
-        made = {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": text}
+        like = ((wire.get(LIKE) or {}).get("blocks") or [{}])[0].get("content")
+        told = _retold([], text) if isinstance(like, list) else text
+        own = message.get("tool_call_id")
+        made = {"type": "tool_result", "tool_use_id": own, "content": told}
         return {**made, "is_error": True} if failed else made
     out = dict(block)
     content = block.get("content")

@@ -21,6 +21,8 @@ WIRE = "wire"
 """The field of a message or a call that holds what its codec read it from."""
 AGAIN = "again"
 """A field in `WIRE`: of a message that became two, this one has calls alone; the rest is said."""
+LIKE = "like"
+"""A field in `WIRE`: of a result that was added, what was left in another, whose form it takes."""
 SIGNED = "a thought names what has another name now, and is signed: it cannot be changed"
 Variables = tuple[tuple[str, ...], tuple[str, ...]]
 """Variables of the environment that hold a base address, and those that hold a key."""

@@ -25,6 +25,7 @@ from toolshift.core.values import as_json, as_text
 from toolshift.dialects import gemini_scope
 from toolshift.dialects.form import (
     AGAIN,
+    LIKE,
     SIGNED,
     WIRE,
     Answer,
@@ -543,14 +544,20 @@ def _part(part: Part) -> Part:
 
 
 def _write_result(message: Message, raw: Part | None, call: Part | None) -> Part:
-    """A result; as a text where it is fresh, for numbers of its JSON are floats there."""
-    text = text_of(message)
+    """A result; as a text where it is fresh, for numbers of its JSON are floats there.
+
+    One that was added to others takes their form: a model would tell it by any other.
+    """
+    text, wire = text_of(message), message.get(WIRE) or {}
     name = (call or {}).get("function", {}).get("name") or message.get("name")
     if raw is None:
         own = call.get("id") if call and not _own(call).get("unnamed", True) else None
         made: Part = {"id": own} if own else {}
-        said = "error" if (message.get(WIRE) or {}).get("failed") else "output"
-        return {"functionResponse": {**made, "name": name, "response": {said: text}}}
+        response: Part = {"error" if wire.get("failed") else "output": text}
+        if like := (wire.get(LIKE) or {}).get("parts"):
+            before = like[0][key_of(like[0], "functionResponse")]
+            response = _write_response(text, before.get("response"))
+        return {"functionResponse": {**made, "name": name, "response": response}}
     key = key_of(raw, "functionResponse")
     result = {**raw[key], **({"name": name} if "name" in raw[key] or name else {})}
     if text != _read_response(result.get("response")):

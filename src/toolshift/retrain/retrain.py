@@ -137,9 +137,11 @@ def retrain(
     It is trained on the conversations in `data`, where that is given.
     """
     out = out.absolute()
+    if out.is_file():
+        raise UsageError(f"{out} is a file: name a folder for the results")
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
-        _ask(asked, out)
+        _check_asked(asked, out)
         shift = out / SHIFT
         write(shift, release.encode())
         if data is None:
@@ -147,6 +149,7 @@ def retrain(
         else:
             check_recipe(asked.recipe(shift))
         plan = asked.plan(shift)
+        _keep(asked, out)  # not before: nothing is begun where it cannot be planned
         before = _measured(asked, plan, out, BEFORE, None, say)
         cost, clean = cost_of(before, asked.shift)
         found = None if asked.always else not_needed(cost, asked.margin, clean)
@@ -161,11 +164,17 @@ def retrain(
 # -- inside ----------------------------------------------------------------------------------------
 
 
-def _ask(asked: Asked, out: Path) -> None:
-    """Keeps the question, or checks that it is the one that the folder is about."""
+def _keep(asked: Asked, out: Path) -> None:
+    """Keeps the question, by which the folder is resumed."""
+    file = out / ASKED
+    if not file.exists():
+        write(file, msgspec.json.format(JSON.encode(Kept.of(asked)), indent=1) + b"\n")
+
+
+def _check_asked(asked: Asked, out: Path) -> None:
+    """Checks that the question is the one that the folder is about, where it is about one."""
     file, new = out / ASKED, Kept.of(asked)
     if not file.exists():
-        write(file, msgspec.json.format(JSON.encode(new), indent=1) + b"\n")
         return
     try:
         old = msgspec.json.decode(file.read_bytes(), type=Kept)

@@ -16,7 +16,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.data.augment import Recipe, digest_of, is_selected, open_questions
 from toolshift.data.files import each_made, none_left
-from toolshift.train.rows import checked, with_known_roles
+from toolshift.train.rows import checked_row, with_known_roles
 
 TARGET = "openai"
 Watch = Callable[[int, int], None]
@@ -74,8 +74,7 @@ def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnDat
 
 def _trainable(row: dict[str, Any]) -> dict[str, Any]:
     """A row of OpenAI messages as training takes it."""
-    (made,) = checked([with_known_roles(row)], "")
-    return made
+    return checked_row(with_known_roles(row), "as messages of OpenAI")
 
 
 def check_shifted(data: OwnData, recipe: Recipe) -> str:

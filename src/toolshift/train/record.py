@@ -152,6 +152,8 @@ def with_kept(settings: S, wanted: Asked) -> S:
 
 def _start(out: Path, wanted: Asked, resume: bool | int) -> Path | None:
     """The checkpoint to resume from; the folder is checked."""
+    if out.is_file():
+        raise UsageError(f"{out} is a file: name a folder for the result")
     kept, before = checkpoints(out), out / ASKED
     if resume is False:
         if kept:

@@ -29,6 +29,7 @@ from toolshift.core.values import as_json, as_list
 from toolshift.data.augment import converted
 from toolshift.data.conversation import RowFault, portable
 from toolshift.data.formats import FORMATS
+from toolshift.data.formats.openai import tools_column
 from toolshift.data.parquet import parquet
 from toolshift.data.trace_files import conversation_lines, is_trace
 from toolshift.data.trainers import Fitted, Trainer, fitted
@@ -135,12 +136,17 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def with_known_roles(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of OpenAI messages with the roles that training knows; calls are no turns of a role."""
+    """A row of OpenAI messages with the roles that training knows, calls and tools in their place.
+
+    There are older ways: a call as a turn of a role, or as `function_call`; tools as `functions`.
+    """
     said = row["messages"]
     if not isinstance(said, list):  # it is JSON in a string
         return row
-    roles = {each.get("role") for each in said if isinstance(each, dict)}
-    if roles & {"tool_call", "tool_response"}:
+    turns = [each for each in said if isinstance(each, dict)]
+    roles = {each.get("role") for each in turns}
+    old = any(each.get("function_call") for each in turns) or tools_column(row) != "tools"
+    if old or roles & {"tool_call", "tool_response"}:
         form = FORMATS.find("openai")
         return {**row, **form.write(portable(form.read(row)), None)}
     if not roles & {"function", "ipython"}:
@@ -153,11 +159,12 @@ def _as_messages(row: Any, where: str) -> Any:
     """A row of another format as one of OpenAI messages; what is of none passes."""
     if not isinstance(row, dict) or "completion" in row:
         return row
-    if "messages" in row and not FORMATS.find("anthropic").recognises(row):
-        return with_known_roles(row)
-    form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
+    openai = FORMATS.find("openai")
     try:
-        return row if form is None else converted(row, form, FORMATS.find("openai"))
+        form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
+        if form is openai or (form and "messages" in row and not form.read(row).tools):
+            return with_known_roles(row)
+        return row if form is None else converted(row, form, openai)
     except RowFault as wrong:
         raise UsageError(f"{where}: {wrong}") from None
 
@@ -170,7 +177,7 @@ def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:
     """
     if hasattr(rows, "features"):
         rows = map(_without_holes, rows)
-    rows_read = [_checked(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
+    rows_read = [checked_row(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
     if not rows_read:
         raise UsageError(f"{where}: there are no rows")
     return rows_read
@@ -205,7 +212,8 @@ def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         pq.write_table(pyarrow.Table.from_pylist(flat), file)
 
 
-def _checked(row: Any, where: str) -> dict[str, Any]:
+def checked_row(row: Any, where: str) -> dict[str, Any]:
+    """One row whose `messages` and `tools` are lists; `where` is what a fault of it names."""
     if not isinstance(row, Mapping):
         raise UsageError(f"{where}: not an object")
     _check_columns(row, where)

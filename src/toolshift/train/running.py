@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -13,11 +14,12 @@ from typing import Any
 import torch
 
 from toolshift.core.errors import UsageError
+from toolshift.core.files import NO_ROOM
 from toolshift.lm.device import device
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
 from toolshift.train import record
-from toolshift.train.callbacks import Stop, damaged, step_of
+from toolshift.train.callbacks import Stop, checkpoints, damaged, step_of
 from toolshift.train.settings import TrainSettings
 
 OF_MEMORY = ("allocate memory", "out of memory", "alloc_cpu", "could not create a primitive")
@@ -30,6 +32,7 @@ class SafeTrainerMixin:
 
     settings: TrainSettings
     state: Any
+    args: Any
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
         """One pass over the data; none where a run is resumed from its last step.
@@ -57,6 +60,21 @@ class SafeTrainerMixin:
                 f"the {what} became {float(value)} in step {self.state.global_step + 1}: "
                 f"{self.calmer()}, and start again in another folder"
             )
+
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        """Saves a checkpoint; one that cannot be written whole takes no room."""
+        out = Path(self.args.output_dir)
+        try:
+            with _names_unwritten(out):
+                super()._save_checkpoint(*args, **kwargs)  # type: ignore[misc]
+        except UsageError:
+            shutil.rmtree(out / f"checkpoint-{self.state.global_step}", ignore_errors=True)
+            raise
+
+    def save_model(self, *args: Any, **kwargs: Any) -> None:
+        """Saves the model; says so where it cannot be written."""
+        with _names_unwritten(Path(self.args.output_dir)):
+            super().save_model(*args, **kwargs)  # type: ignore[misc]
 
     def calmer(self) -> str:
         """What may keep the loss a number."""
@@ -121,7 +139,8 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
     # Of several processes one would stop and the others wait for it.
     listening = stop.listening() if alone else nullcontext()
     advice = says_what_to_change(trainer.settings, ways)
-    with listening, quiet(), advice, _names_damage(checkpoint, stop):
+    out = Path(trainer.args.output_dir)
+    with listening, quiet(), advice, _names_full_disk(out), _names_damage(checkpoint, stop):
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     step = trainer.state.global_step
     if stop.asked and step < trainer.state.max_steps:
@@ -152,6 +171,43 @@ def _names_damage(checkpoint: Path | None, stop: Stop) -> Iterator[None]:
         if checkpoint is None or stop.begun or _is_memory(fault):
             raise
         raise damaged(checkpoint, fault) from fault
+
+
+@contextmanager
+def _names_unwritten(out: Path) -> Iterator[None]:
+    """Says that what was trained cannot be written: each library says that by an error of its own.
+
+    What they raise for a full disk is mostly no `OSError`.
+    """
+    try:
+        yield
+    except Exception as fault:
+        if isinstance(fault, UsageError) or _is_memory(fault):
+            raise
+        raise _unwritten(out, fault) from fault
+
+
+@contextmanager
+def _names_full_disk(out: Path) -> Iterator[None]:
+    """Says which folder has no room where a line of the curves, or what else is small, has none."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno not in NO_ROOM:
+            raise
+        raise _unwritten(out, fault) from fault
+
+
+def _unwritten(out: Path, fault: Exception) -> UsageError:
+    said = str(fault).strip().splitlines() or [type(fault).__name__]
+    kept = checkpoints(out)
+    way = "the same command again"
+    if kept:
+        way += f" with --resume, which goes on after step {step_of(kept[-1])}"
+    return UsageError(
+        f"{out}: what was trained cannot be written there ({said[0]}). Is the disk full? Free some "
+        f"space, and run {way}"
+    )
 
 
 def leave_the_others() -> None:

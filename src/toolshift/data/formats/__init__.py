@@ -44,7 +44,8 @@ READS = {
     "langchain": "`messages` as LangChain dumps them: `type` with `data`, `lc` with `kwargs`, flat",
     "calls-in-text": "`messages` with roles whose calls stand in the texts of the assistant, in "
     "any form that models write (Nemotron, When2Call, Qwen, Llama, ReAct, ...); tools in a column, "
-    "or in JSON in the text of the system or of a user",
+    "or in JSON in the text of the system or of a user; results also as turns of the user in "
+    "`<tool_response>`",
     "openai": "`messages` with roles, and `tools`: OpenAI, TRL and Toucan; also `functions` and "
     "`function_call`; either column, or each tool, as JSON in a string; tools in another column "
     "where `tools` is empty; calls and results as turns of the roles `tool_call` and "

@@ -21,7 +21,13 @@ from toolshift.data.formats.calls_in_text import Forms, Reader, Region, marked, 
 from toolshift.data.formats.glaive_calls import glaive_regions
 from toolshift.data.formats.openai import OPENAI
 from toolshift.data.formats.tools_in_text import Listed, tools_in, written
-from toolshift.data.formats.turns_in_text import GLAIVE, TEMPLATES, TurnsInText
+from toolshift.data.formats.turns_in_text import (
+    GLAIVE,
+    TEMPLATES,
+    TurnsInText,
+    begins_result,
+    result_in,
+)
 from toolshift.lm.call_texts.tools import Tools
 
 
@@ -118,6 +124,57 @@ def _shown(said: Conversation) -> tuple[Any, int, Listed | None]:
     return said.tools, -1, None
 
 
-CALLS_IN_TEXT_ROWS = InText("calls-in-text", OPENAI, needs_calls=True)
+class ResultsOfUsers:
+    """Messages in which a turn of the user is a result where it says so: `<tool_response>`.
+
+    Some chat templates write the results of calls so, and rows that are made by them do too.
+    """
+
+    name = OPENAI.name
+
+    def recognises(self, row: Mapping[str, Any]) -> bool:
+        """Whether the row has messages with roles."""
+        return OPENAI.recognises(row)
+
+    def read(self, row: Mapping[str, Any]) -> Conversation:
+        """The conversation of a row; the marks of a result are none of what it says."""
+        said = OPENAI.read(row)
+        return msgspec.structs.replace(said, messages=tuple(map(_as_result, said.messages)))
+
+    def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
+        """A row; results are turns of the user where those of the row are."""
+        said = OPENAI.read(row).messages if row else ()
+        marks = {m.source: result_in(m.text) or _WHOLE for m in said if _is_result(m)}
+        usual = next((found for found in marks.values() if found is not _WHOLE), None)
+        messages = []
+        for message in conversation.messages:
+            told = message.role == "tool" and bool(marks)
+            if told and message.source is None and usual is None:
+                raise RowFault("no message of the row shows how results are written")
+            if told and (message.source is None or message.source in marks):
+                begin, _, end = marks.get(message.source) or usual or _WHOLE
+                text = f"{begin}{message.text}{end}"
+                messages.append(Message("user", text, source=message.source))
+            else:
+                messages.append(message)
+        return OPENAI.write(msgspec.structs.replace(conversation, messages=tuple(messages)), row)
+
+
+_WHOLE = ("", "", "")
+"""What stands around several results in one turn: they are one text, with their marks."""
+
+
+def _is_result(message: Message) -> bool:
+    return message.role == "user" and not message.more and begins_result(message.text)
+
+
+def _as_result(message: Message) -> Message:
+    if not _is_result(message):
+        return message
+    found = result_in(message.text)
+    return msgspec.structs.replace(message, role="tool", text=found[1] if found else message.text)
+
+
+CALLS_IN_TEXT_ROWS = InText("calls-in-text", ResultsOfUsers(), needs_calls=True)
 GLAIVE_ROWS = InText("glaive", TurnsInText("glaive", ("chat",), (GLAIVE,)), glaive_regions)
 TEMPLATED_ROWS = InText("chat-template", TurnsInText("chat-template", (), TEMPLATES))

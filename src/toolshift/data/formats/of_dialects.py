@@ -7,7 +7,7 @@ in. What stands beside them (seals, pictures, marks of a cache) goes back as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import islice
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ from toolshift.data.conversation import (
 )
 from toolshift.data.formats.openai import OPENAI, THOUGHTS
 from toolshift.dialects import DIALECTS, anthropic, gemini
-from toolshift.dialects.form import AGAIN, WIRE, Dialect, Message, Request
+from toolshift.dialects.form import AGAIN, LIKE, WIRE, Dialect, Message, Request
 
 
 class Parts(Protocol):
@@ -76,7 +76,7 @@ class DialectRows:
         linked = Conversation(conversation.tools, with_ids(conversation.messages))
         written = OPENAI.write(linked, self._as_chat(asked))
         choice = written.get("tool_choice")
-        said = list(self._each_once(written["messages"]))
+        said = list(_in_one_form(self._each_once(written["messages"])))
         request = Request(said, written["tools"], choice, asked.stream)
         return self._weighed(deepcopy(self._dialect.write(dict(row), request)), request.messages)
 
@@ -145,6 +145,16 @@ class DialectRows:
         if wrong := self._dialect.unshifted(_settings_aside(row), ""):
             raise RowFault(f"it holds {wrong}, which is not read")
         return self._dialect.read(dict(row))
+
+
+def _in_one_form(messages: Iterable[Message]) -> Iterator[Message]:
+    """Messages of which results that a shift has added take the form of the recorded ones."""
+    said = list(messages)
+    recorded = (m[WIRE] for m in said if m.get("role") == "tool" and WIRE in m)
+    like = next(recorded, None)
+    for message in said:
+        added = like and message.get("role") == "tool" and WIRE not in message
+        yield {**message, WIRE: {LIKE: like}} if added else message
 
 
 _THOUGHT = THOUGHTS[0]

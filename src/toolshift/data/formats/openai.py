@@ -83,6 +83,7 @@ class OpenAI:
             _is_old(said),
             next((each["content"] for each in said if each.get("role") == _CALLING), ""),
             next((each["role"] for each in said if _ROLES[each["role"]] == "tool"), "tool"),
+            _in_parts([each for each in said if _ROLES[each["role"]] == "tool"]),
         )
         messages: Any = [
             _written(each, said[each.source] if row and each.source is not None else {}, like)
@@ -98,7 +99,21 @@ class OpenAI:
         for key in ("tool_choice", "function_call"):
             if key in out:
                 out[key] = _choosing(out[key], partial(_now, conversation, raws, key))
+                self._check_chosen(key, conversation, row or {}, out[key])
         return out
+
+    def _check_chosen(
+        self, key: str, conversation: Conversation, row: Mapping[str, Any], choice: Any
+    ) -> None:
+        """Checks that what is learned calls no tool beside those that a row allows, if it did so.
+
+        A row may be asked for one tool, and a shift calls another one first, or in its place.
+        """
+        before, now = _chosen(row.get(key)), _chosen(choice)
+        if not now or not _learned_calls(self.read(row)) <= before:
+            return
+        for other in sorted(_learned_calls(conversation) - now):
+            raise RowFault(f"{key} allows {', '.join(sorted(now))}, and {other} would be called")
 
 
 def tools_column(row: Mapping[str, Any]) -> str:
@@ -134,6 +149,22 @@ def _choosing(choice: Any, now: Callable[[str], str]) -> Any:
         return {**choice, "function": _choosing(inner, now)}
     name = choice.get("name")
     return {**choice, "name": now(name)} if name and isinstance(name, str) else choice
+
+
+def _chosen(choice: Any) -> set[str]:
+    """The names of the tools that a choice allows; none where it allows all."""
+    names: set[str] = set()
+
+    def met(name: str) -> str:
+        names.add(name)
+        return name
+
+    _choosing(choice, met)
+    return names
+
+
+def _learned_calls(conversation: Conversation) -> set[str]:
+    return {call.name for said in conversation.messages if said.learned for call in said.calls}
 
 
 def _message(raw: Any, place: int, tools: ToolList) -> Message:
@@ -231,6 +262,7 @@ class _Like(NamedTuple):
         old: a call is a `function_call`, and its result is of the role `function`.
         turn: the first call that is a turn of its own; "" where none is.
         result: the role of results.
+        told: the contents of results are lists of parts.
     """
 
     objects: bool
@@ -239,6 +271,7 @@ class _Like(NamedTuple):
     old: bool
     turn: str
     result: str
+    told: bool
 
     def content(self, text: str, before: Any) -> Any:
         """A content of that text in place of another."""
@@ -287,7 +320,8 @@ def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str,
     if like.turn and (message.calls or message.role == "tool"):
         return _as_turn(message, raw, out, like)
     if _text(raw.get("content"), 0, message.role) != message.text or not raw:
-        out["content"] = like.content(message.text, raw.get("content"))
+        fresh: list[Any] | None = [] if like.told and message.role == "tool" else None
+        out["content"] = like.content(message.text, raw.get("content") if raw else fresh)
     if like.old and (message.calls or message.role == "tool"):
         return _in_old_words(message, raw, out, like)
     if message.calls:

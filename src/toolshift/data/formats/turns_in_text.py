@@ -79,15 +79,25 @@ def _turn(head: re.Match[str], body: str, template: Template) -> Turn:
     end = template.end.search(body)
     cut = end.start() if end else len(body)
     said, after, before = body[:cut], body[cut:], head[0]
-    result = _RESULT.match(said)
-    if result and role in ("user", "tool"):
-        closing = re.search(rf"\s*</{result[1]}>\s*\Z", said)
-        alone = said.count(f"<{result[1]}>") == 1
+    if role in ("user", "tool") and begins_result(said):
         role = "tool"
-        if closing and alone:
-            before, after = before + result[0], closing[0] + after
-            said = said[result.end() : closing.start()]
+        if result := result_in(said):
+            before, said, after = before + result[0], result[1], result[2] + after
     return Turn(role, before, said, after)
+
+
+def begins_result(text: str) -> bool:
+    """Whether a text begins with the mark of a result, as some templates write them."""
+    return _RESULT.match(text) is not None
+
+
+def result_in(text: str) -> tuple[str, str, str] | None:
+    """What stands before, in and behind the marks of a result, where a text is one result alone."""
+    begin = _RESULT.match(text)
+    end = re.search(rf"\s*</{begin[1]}>\s*\Z", text) if begin else None
+    if begin is None or end is None or text.count(f"<{begin[1]}>") > 1 or end.start() < begin.end():
+        return None
+    return begin[0], text[begin.end() : end.start()], end[0]
 
 
 class TurnsInText:
