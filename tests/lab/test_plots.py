@@ -28,3 +28,11 @@ def test_what_is_usual_is_left_out_and_the_font_is_said_once() -> None:
         seen == '<svg font-family="sans-serif" width="9">' + '<text x="1">a</text>' * 2 + "</svg>"
     )
     assert slim(seen) == seen
+
+
+def test_groups_that_say_nothing_and_what_lines_have_anyway_are_left_out() -> None:
+    line = '<line transform="translate(0,9)" x2="-5" y2="0" stroke="#888" stroke-width="1"/>'
+    seen = slim(f'<svg><g><g fill="none"><g>{line}</g></g></g></svg>')
+    kept = '<line transform="translate(0,9)" x2="-5" stroke="#888"/>'
+    assert seen == f'<svg><g fill="none">{kept}</g></svg>'
+    assert slim(seen) == seen

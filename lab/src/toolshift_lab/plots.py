@@ -31,6 +31,9 @@ _DOT = re.compile(r"<circle[^>]*/>")
 _PLACE = re.compile(r' transform="translate\(([^,()]*),([^,()]*)\)"')
 _WIDTH = re.compile(r' stroke-width="[^"]*"')
 _DECIMALS = re.compile(r"-?\b\d+\.\d{3,}")
+_GROUP = re.compile(r"<g(?: [^>]*)?>|</g>")
+_NAUGHT = re.compile(r' (?:[xy][12]="0"|stroke-width="1")(?=[ />])')
+"""What a line has anyway."""
 
 
 def accuracy_by_shift(found: Findings) -> str:
@@ -117,14 +120,28 @@ def slim(svg: str) -> str:
     """A picture without what is not seen: labels of each mark, empty paths, and far decimals.
 
     Paths that go round a circle become circles, which say where their middle is. The font is said
-    once.
+    once. Groups that say nothing, and what a line has anyway, are left out.
     """
     svg = _USUAL.sub("", svg)
     if "<text" in svg:
         svg = svg.replace("<svg ", f"<svg{_FONT} ", 1)
     without = _PATH.sub(_as_circle, _CLASS.sub("", _UNSEEN.sub("", svg)))
     placed = _DOT.sub(_as_dot, without)
-    return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), placed)
+    rounded = _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), placed)
+    return _without_bare_groups(_NAUGHT.sub("", rounded))
+
+
+def _without_bare_groups(svg: str) -> str:
+    """A picture without the groups that say nothing of what is in them."""
+    said: list[bool] = []
+
+    def kept(found: re.Match[str]) -> str:
+        if found[0] == "</g>":
+            return "</g>" if said.pop() else ""
+        said.append(found[0] != "<g>")
+        return found[0] if said[-1] else ""
+
+    return _GROUP.sub(kept, svg)
 
 
 def _as_circle(found: re.Match[str]) -> str:
