@@ -544,6 +544,15 @@ def test_the_one_that_is_gone_is_asked_beside_the_one_that_has_come() -> None:
         read(old, new, answered(member.draft, member.open[0], "itm"))
 
 
+def test_of_a_parameter_in_another_unit_only_the_conversion_is_asked() -> None:
+    old, new = (tool("log_downtime", "machine", name) for name in ("hours", "minutes"))
+    for each, text in ((old, "Hours of standstill."), (new, "Minutes it stood still.")):
+        (_, name) = each["inputSchema"]["required"]
+        number = {"type": "number", "description": text}
+        each["inputSchema"]["properties"][name] = number
+    assert asked(read([old], [new])) == ["param_units.log_downtime.hours"]
+
+
 def test_a_result_that_gains_a_unit_is_asked_for_its_conversion() -> None:
     old, new = (
         {"type": "object", "properties": {name: {"type": kind}}}

@@ -19,11 +19,11 @@ share their noun, their text and their parameters. What is known of acts is in `
 which nothing is known may be any.
 
 A parameter is likely from `CLOSE_PARAMS` on, above `NEAR` where one required parameter of a type is
-all that is gone and one all that has come (above `POSSIBLE` where both tools have no other), or
-where one of another tool became the same. Where the names say different units it is a question. So
-is a boolean that has another text, for it may say the reverse; and where two have one text, only
-their names tell which is which. Names that are opposites (`from_account`, `to_account`) are always
-asked.
+all that is gone and one all that has come (above `POSSIBLE` where both tools have no other, or both
+are in units of one kind), or where one of another tool became the same. Where the names say units
+of different kinds it is a question. So is a boolean that has another text, for it may say the
+reverse; and where two have one text, only their names tell which is which. Names that are opposites
+(`from_account`, `to_account`) are always asked.
 
 What is certain or likely is taken. Of tools and parameters a question is not: until it is answered
 a tool is gone on one side and new on the other, and so is a parameter.
@@ -376,7 +376,8 @@ def _param_is_likely(one: Question, answers: Answers, before: Toolbox, after: To
     mine, theirs = olds.get(one.path[2]), news.get(one.guess)
     if mine is None or theirs is None:
         return False
-    if one.likeness <= (POSSIBLE if len(olds) == len(news) == 1 else NEAR):
+    measured = _units(mine.name, mine).keys() & _units(theirs.name, theirs).keys()
+    if one.likeness <= (POSSIBLE if measured or len(olds) == len(news) == 1 else NEAR):
         return False
     gone = [name for name, param in olds.items() if param.required and name not in news]
     came = [name for name, param in news.items() if param.required and name not in olds]
