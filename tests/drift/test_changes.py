@@ -285,3 +285,14 @@ def test_a_list_that_stands_elsewhere_is_one_move_and_another_type_inside_is_sai
     (change,) = changes_between([old], [new])
     told = "result[], result[].stock: integer -> items[], next, result[].stock: string"
     assert change.sentence == f"parts: another form of the results: {told}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [(10, "10", '10 -> "10"'), ("", "x", '"" -> x'), (True, "true", 'true -> "true"')],
+)
+def test_values_that_look_alike_are_told_by_their_quotes(
+    before: Any, after: Any, shown: str
+) -> None:
+    change = ToolChange("default_changed", "find", "find", "maybe", "limit", before, after)
+    assert change.sentence.endswith(f": {shown}")

@@ -161,7 +161,7 @@ class ToolChange(msgspec.Struct, frozen=True):
             return f"{gone} is gone. Is it {self.perhaps} now?{because}"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
-        values = [_short(side) for side in _from_difference(self.before, self.after)]
+        values = _shown(*_from_difference(self.before, self.after))
         moved = f": {' -> '.join(values)}" if any(values) else ""
         if self.kind in ("tool_added", "tool_removed"):
             moved = ""
@@ -196,9 +196,19 @@ def _from_difference(before: Any, after: Any) -> tuple[Any, Any]:
     return first, second
 
 
+def _shown(before: Any, after: Any) -> list[str]:
+    """Two values as a reader is shown them: 10 that became "10" differs by its quotes."""
+    values = [_short(before), _short(after)]
+    if values[0] == values[1] and not same(before, after):
+        values = [_short(as_json(side)) for side in (before, after)]
+    return values
+
+
 def _short(value: Any) -> str:
     if value is None:
         return "none"
+    if value == "":
+        return '""'
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return _first_of(value)
     written = as_text(value)
