@@ -367,3 +367,45 @@ def test_classes_that_name_themselves_or_what_only_type_checkers_see(module: Pat
     assert tools.call("cut", {"tree": {"left": {"name": "b"}}}).data == {"name": "b"}
     wrong = tools.call("grow", {"leaf": {"name": 1, "worth": 2}, "size": 4})
     assert wrong.data["error"]["code"] == "invalid_arguments"
+
+
+LAZY = """
+from __future__ import annotations
+from dataclasses import dataclass
+
+
+class Lazy:
+    def __getattr__(self, name):
+        raise ImportError(name)
+
+
+lazy = Lazy()
+KINDS = {"red": int}
+
+
+class Table:
+    frame: lazy.DataFrame
+    kind: KINDS["blue"]
+
+
+@dataclass
+class Row:
+    kind: KINDS["blue"]
+    size: int
+
+
+def add(row: Row, to: lazy.DataFrame, size: int = 1) -> list:
+    return [row.kind, row.size, to, size]
+"""
+
+
+def test_annotations_that_raise_stand_for_anything(module: Path) -> None:
+    module.write_text(LAZY)
+    made = source(module)
+    add = shown(made, "add")["inputSchema"]["properties"]
+    assert (add["row"]["properties"]["size"], add["size"]["type"]) == (
+        {"type": "integer"},
+        "integer",
+    )
+    arguments = {"row": {"kind": 2, "size": 3}, "to": [4], "size": 5}
+    assert made.open().call("add", arguments).data == [2, 3, [4], 5]
