@@ -75,6 +75,31 @@ def test_an_argument_that_is_gone_is_said_where_the_schema_is_silent_about_other
     assert said("read_logs", [open_], was, level="error", since="May") == ""
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"additionalProperties": {}},
+        {"anyOf": [{"properties": {"since": TEXT}}, {"required": ["level"]}]},
+        {"anyOf": [{"$ref": "#/$defs/A"}, {}], "$defs": {"A": {"properties": {"since": {}}}}},
+        {"if": {"required": ["level"]}, "then": {"properties": {"since": TEXT}}},
+        {"dependentSchemas": {"level": {"properties": {"since": TEXT}}}},
+        {"anyOf": [{"$ref": "#"}, {"properties": {"since": TEXT}}]},
+    ],
+)
+def test_an_argument_that_is_allowed_or_named_elsewhere_is_not_gone(more: dict[str, Any]) -> None:
+    was = tool("read_logs", "Reads the messages of the console", level=LEVEL, since=TEXT)
+    now = {**LOGS, "inputSchema": {**LOGS["inputSchema"], **more}}
+    assert said("read_logs", [now], was, level="error", since="May") == ""
+
+
+def test_of_a_call_that_is_refused_only_what_is_named_nowhere_is_said_to_be_no_argument() -> None:
+    inputs = {**LOGS["inputSchema"], "anyOf": [{"properties": {"since": TEXT}}]}
+    now = {**LOGS, "inputSchema": {**inputs, "additionalProperties": False}}
+    text = said("read_logs", [now], since="May", until="June")
+    assert "has no argument `since`" not in text
+    assert text.count("has no argument `until`") == 1
+
+
 def test_a_long_schema_is_left_out() -> None:
     for key in ("inputSchema", "description"):
         more = "x\n" * MAX_SIGNS

@@ -92,7 +92,8 @@ def talk(
     def model(request: httpx.Request) -> httpx.Response:
         sent.append(json.loads(request.content))
         answer = answers[len(sent) - 1]
-        content = json.dumps(answer(sent[-1]) if callable(answer) else answer)
+        answer = answer(sent[-1]) if callable(answer) else answer
+        content = answer if isinstance(answer, str) else json.dumps(answer)
         return httpx.Response(200, text=content, headers=HEADERS)
 
     async def asked() -> httpx.Response:
@@ -169,6 +170,16 @@ def test_json_in_place_of_a_stream_is_said() -> None:
     _, got = talk("identity_erasure:3", [DONE], stream=True)
     assert "JSON where a stream was asked for" in got.text
     assert "Done." not in got.text
+    _, got = talk("identity_erasure:3", [[DONE]], stream=True)
+    assert "JSON where a stream was asked for" in got.text
+
+
+def test_a_stream_that_its_server_calls_json_is_read() -> None:
+    delta = {"choices": [{"delta": {"content": "Done."}, "finish_reason": "stop"}]}
+    events = f"data: {json.dumps(delta)}\n\ndata: [DONE]\n\n"
+    _, got = talk("identity_erasure:3", [events], stream=True)
+    assert "Done." in got.text
+    assert "error" not in got.text
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

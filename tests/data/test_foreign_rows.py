@@ -17,6 +17,7 @@ from toolshift.data.formats import FORMATS as KNOWN
 from toolshift.data.formats import ONLY_BACK, READS, recognised
 from toolshift.data.replay import check
 from toolshift.lm.call_texts.table import FORMATS as FORMS
+from toolshift.train.rows import read_rows
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -275,6 +276,19 @@ def test_two_columns_of_tools_are_refused_by_name() -> None:
     row = {"messages": MODERN, "tool_defs": TOOLS, "functions": [FUNCTION]}
     with pytest.raises(RowFault, match="tool_defs and functions"):
         recognised(row).read(row)
+
+
+def test_what_lists_persons_is_no_list_of_tools_and_a_hole_is_no_call(tmp_path: Path) -> None:
+    persons = [{"name": "Ada", "description": "counts"}]
+    hole = {"function_call": {"name": None, "arguments": None}}
+    said = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Yes.", **hole}]
+    rows = [{"messages": said, "persons": persons}, {**ROWS["functions"], "persons": persons}]
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plain, older = read_rows(source)
+    assert plain["tools"] == []
+    assert plain["messages"] == said
+    assert [tool["function"]["name"] for tool in older["tools"]] == ["get_rate", "ping"]
 
 
 def test_a_null_that_the_tool_declares_is_kept() -> None:

@@ -553,6 +553,44 @@ def test_of_a_parameter_in_another_unit_only_the_conversion_is_asked() -> None:
     assert asked(read([old], [new])) == ["param_units.log_downtime.hours"]
 
 
+def ordered(lines: dict[str, Any], **others: Any) -> list[dict[str, Any]]:
+    """A tool with a list of lines that have these members."""
+    record = {"type": "object", "properties": {"count": TEXT, **lines}}
+    return [tool("place_order", lines={"type": "array", "items": record}, **others)]
+
+
+DEEP = {"type": "object", "properties": {"deep": TEXT}}
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "said"),
+    [
+        ("lines[].sku", "deep", "unknown member there 'deep': there are: count, item"),
+        ("lines[].sku", "lines[].meta.deep", "unknown part of place_order"),
+        ("note", "lines[].item", r"unknown parameter of place_order 'lines\[\].item'"),
+        ("note", "lable", "unknown parameter of place_order 'lable': did you mean label"),
+    ],
+)
+def test_an_answer_names_what_is_at_its_place(path: str, answer: str, said: str) -> None:
+    old, new = ordered({"sku": TEXT}, note=TEXT), ordered({"item": TEXT}, label=TEXT, more=DEEP)
+    with pytest.raises(UsageError, match=said):
+        read(old, new, Answers(params={"place_order": {path: answer}}))
+
+
+@pytest.mark.parametrize("answer", ["gift.wrap", "lines[].gift.wrap"])
+def test_the_name_of_a_member_may_have_a_dot(answer: str) -> None:
+    old, new = ordered({"wrap": TEXT}), ordered({"gift.wrap": TEXT})
+    settling = read(old, new, Answers(params={"place_order": {"lines[].wrap": answer}}))
+    assert settling.shift.mapping.params["place_order"] == {"lines[].wrap": "gift.wrap"}
+
+
+def test_a_member_may_become_one_that_was_there_and_is_found_among_thousands() -> None:
+    many = {f"m{number}": TEXT for number in range(2500)}
+    old, new = ordered({"sku": TEXT, "item": TEXT, **many}), ordered({"item": TEXT, **many})
+    settling = read(old, new, Answers(params={"place_order": {"lines[].sku": "item"}}))
+    assert settling.shift.mapping.params["place_order"] == {"lines[].sku": "item"}
+
+
 def test_a_result_that_gains_a_unit_is_asked_for_its_conversion() -> None:
     old, new = (
         {"type": "object", "properties": {name: {"type": kind}}}

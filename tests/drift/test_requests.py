@@ -176,6 +176,13 @@ def test_what_changes_in_a_request_is_drift(case: str, tmp_path: Path) -> None:
     assert bool(drift.counter_examples) == (case == "the name in the path")
 
 
+def test_answers_are_told_in_the_order_of_their_document() -> None:
+    kinds = ["text/csv", XML, "text/plain", "image/png", "text/html"]
+    was, now = (Request("get", "/a", answers=dict.fromkeys(kinds, each)) for each in ("1", "2"))
+    told = [one.sentence for one in request_changes("a", "a", was, now)]
+    assert [kind in sentence for kind, sentence in zip(kinds, told, strict=True)] == [True] * 5
+
+
 def test_paths_are_compared_at_their_servers_and_where_no_server_is_named() -> None:
     ways = [
         ("https://a.example/v1", "https://b.example/v2"),

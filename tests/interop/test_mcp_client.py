@@ -17,9 +17,14 @@ from uuid import uuid4
 import anyio
 import pytest
 from mcp.client import stdio
+from mcp.shared.message import SessionMessage
+from mcp.types import ErrorData
+from mcp.types.jsonrpc import JSONRPCError
 
+from toolshift.connect.mcp.proxy import Explained
 from toolshift.core.errors import UsageError, cause_of
 from toolshift.core.http_limits import LIST_SECONDS
+from toolshift.interop.mcp_auth import ServerAuth
 from toolshift.interop.mcp_client import (
     Mended,
     Target,
@@ -91,6 +96,31 @@ def test_an_address_that_is_of_no_mcp_server_is_named(code: int, said: str) -> N
             anyio.run(list_tools, Target(url=url))
         site.shutdown()
     assert said.format(url=url) in str(cause_of(fault.value))
+
+
+def test_what_a_server_says_itself_is_no_word_of_the_library() -> None:
+    class Heard:
+        """A stream of one error, or to a client that keeps what it hears."""
+
+        def __init__(self, said: str) -> None:
+            error = ErrorData(code=-32603, message=said)
+            self.item = SessionMessage(JSONRPCError(jsonrpc="2.0", id=1, error=error))
+            self.sent: list[str] = []
+
+        async def receive(self) -> SessionMessage:
+            return self.item
+
+        async def send(self, item: Any) -> None:
+            self.sent.append(item.message.error.message)
+
+    async def through(said: str) -> str:
+        heard = Heard(said)
+        mended = Mended(heard, ServerAuth("http://127.0.0.1/mcp", None))
+        await Explained(heard, "shop").send(await mended.receive())
+        return heard.sent[0]
+
+    for said in ("Connection closed", "Unexpected content type: text/html", "Not Found"):
+        assert anyio.run(through, said) == said
 
 
 class Repeats(Upstream):

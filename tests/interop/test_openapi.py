@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -174,6 +175,30 @@ def test_media_types_of_swagger_are_read() -> None:
     assert by_name["put"].request.answers == {"application/json": ""}
     assert "outputSchema" not in by_name["post"].shown
     assert by_name["put"].shown["outputSchema"] == RECORD
+
+
+def test_a_whole_body_of_swagger_is_no_form() -> None:
+    body = {"in": "body", "name": "b", "schema": {"type": "array", "items": {"type": "string"}}}
+    post = {"operationId": "post", "parameters": [body], "responses": {}}
+    kinds = ["multipart/form-data", "application/x-www-form-urlencoded"]
+    (operation,) = read_openapi(
+        {"swagger": "2.0", "consumes": kinds, "paths": {"/p": {"post": post}}}
+    )
+    assert operation.places == {"body": ("whole", "body")}
+    assert operation.request.body == ("application/json", "optional")
+
+
+def test_answers_are_the_same_in_another_order_and_with_other_descriptions() -> None:
+    def answers(*codes: str, told: str = "") -> Mapping[str, str]:
+        said = posting({})
+        schemas = {"200": {"type": "string", "description": told}, "201": {"type": "integer"}}
+        said["paths"]["/p"]["post"]["responses"] = {
+            code: {"content": {PLAIN: {"schema": schemas[code]}}} for code in codes
+        }
+        return read_openapi(said)[0].request.answers
+
+    assert answers("200", "201") == answers("201", "200", told="A word")
+    assert len({answers(*codes)[PLAIN] for codes in (("200",), ("201",), ("200", "201"))}) == 3
 
 
 def test_null_and_limits_are_read_as_openapi_3_0_writes_them() -> None:

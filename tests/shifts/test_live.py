@@ -225,6 +225,29 @@ def test_values_that_no_layer_has_changed_are_judged_by_the_tool_itself() -> Non
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize(
+    "needs",
+    [
+        {"anyOf": [{"required": ["order_id"]}, {"required": ["customer_name"]}]},
+        {"oneOf": [{"required": ["order_id"]}, {"required": ["customer_name"]}]},
+        {"required": ["limit_count"], "dependentRequired": {"limit_count": ["order_id"]}},
+    ],
+)
+def test_what_alternatives_require_is_asked_for_as_it_is_shown(needs: dict[str, Any]) -> None:
+    text = {"type": "string"}
+    params = {"order_id": text, "customer_name": text, "limit_count": {"type": "integer"}}
+    inputs = {"type": "object", "properties": params, **needs}
+    toolbox = from_mcp([{"name": "find_orders", "inputSchema": inputs}])
+    scene = shifted(live_scene(toolbox, 1, "test"), (Applied("parameter_rename", 3),))
+    live = Live(scene, toolbox, lambda name, arguments: Result(True, arguments))
+    order, customer, limit = [param.name for param in live.tools()[0].params]
+    assert order != "order_id"
+    missing = live.call("find_orders", {limit: 2}).result
+    assert missing.data["error"]["code"] == "invalid_arguments"
+    made = live.call("find_orders", {order: 7, customer: None, limit: "2"}).result
+    assert made.data == {"order_id": 7, "customer_name": None, "limit_count": "2"}
+
+
 def test_values_that_a_layer_has_changed_are_checked() -> None:
     live, real = open_shop(("type_change", 3), ("parameter_rename", 3))
     finder = next(tool for tool in live.tools() if tool.name == "find_orders")

@@ -24,6 +24,7 @@ from toolshift.shifts.registry import compose, find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile, find_file_shift, read_shift_file
 from toolshift.shifts.release.inputs import Side, read_side
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
+from toolshift.shifts.release.release import _passes
 from toolshift.shifts.release.resolve import settle
 from toolshift.shifts.stacks import read_arms
 from toolshift.worlds.own import load
@@ -303,3 +304,25 @@ def test_a_shift_is_found_again_by_its_name_and_never_if_changed(tmp_path: Path)
         read_shift_file(Path(path))
     with pytest.raises(UsageError, match="cannot be read"):
         find_shift(str(tmp_path / "nowhere.json"))
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "passes"),
+    [
+        ({"lines": [{"gift": None}]}, "lines[].gift", True),
+        ({"lines": [{"sku": 1}]}, "lines[].gift", False),
+        ({"lines": []}, "lines[].gift", False),
+        ({"cells": [[{"x": 1}]]}, "cells[][].x", True),
+        ({"cells": [[{"y": 1}]]}, "cells[][].x", False),
+        ({"prices": {"EUR": {"net": 1}}}, "prices.*.net", True),
+        ({"prices": {"EUR": {"tax": 1}}}, "prices.*.net", False),
+        ({"prices": {}}, "prices.*", False),
+        ({"a": {"b.c": [{"x": 1}]}}, "a.b.c[].x", True),
+        ({"a.b": [{"x": 1}]}, "a.b[].x", True),
+        ({"ab": 1}, "a", False),
+    ],
+)
+def test_a_value_is_found_at_each_kind_of_path(
+    given: dict[str, Any], path: str, passes: bool
+) -> None:
+    assert _passes(given, path) is passes

@@ -20,7 +20,7 @@ from typing import Any
 from toolshift.adapt.notes import Fact, quoted
 from toolshift.adapt.words import in_common, words_of
 from toolshift.core.message import PROTOCOL_NAMES
-from toolshift.core.values import as_json, as_mapping
+from toolshift.core.values import as_json, as_mapping, held_in
 from toolshift.drift.calls import Checker, RecordedCall
 from toolshift.interop.schema import choices_of, flattened
 
@@ -67,28 +67,42 @@ def _taken(call: RecordedCall, today: Checker) -> bool:
 
 def _gone(call: RecordedCall, now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     """The arguments of a call that its tool named once, and neither names nor allows now."""
-    schema = flattened(now.get("inputSchema") or {})
-    if schema.get("additionalProperties") or schema.get("patternProperties"):
+    inputs = now.get("inputSchema") or {}
+    schema = flattened(inputs)
+    others = schema.get("additionalProperties")
+    if others or isinstance(others, Mapping) or schema.get("patternProperties"):
         return []
-    named, known = (
-        as_mapping(flattened(tool.get("inputSchema") or {}).get("properties"))
-        for tool in (now, then)
-    )
+    known = as_mapping(flattened(then.get("inputSchema") or {}).get("properties"))
+    named = _named_in(inputs, inputs) if known else known
     gone = [name for name in call.arguments if name in known and name not in named]
     return [f"{_named(call.tool)} has no argument {_named(name)}" for name in gone]
+
+
+def _named_in(schema: Any, document: Mapping[str, Any], depth: int = 3) -> frozenset[str]:
+    """The arguments that a schema names, in its alternatives and under its conditions too."""
+    flat = flattened(as_mapping(schema), document)
+    found = frozenset(as_mapping(flat.get("properties")))
+    parts = [flat[key] for key in ("then", "else") if key in flat]
+    parts += [each for key in _ALTERNATIVES for each in held_in(flat.get(key))]
+    inner = (_named_in(part, document, depth - 1) for part in parts if depth)
+    return found.union(*inner)
+
+
+_ALTERNATIVES = ("anyOf", "oneOf", "dependentSchemas")
 
 
 def _wrong(call: RecordedCall, tool: Mapping[str, Any], today: Checker) -> Iterator[str]:
     """The reasons for which a tool does not take a call."""
     if _taken(call, today):
         return
-    schema = flattened(tool.get("inputSchema") or {})
-    params = schema.get("properties")
-    params = as_mapping(params)
+    inputs = tool.get("inputSchema") or {}
+    params = as_mapping(flattened(inputs).get("properties"))
+    named = _named_in(inputs, inputs)
     yield from _missing(call, tool)
     for name, value in call.arguments.items():
         if name not in params:
-            yield f"{_named(call.tool)} has no argument {_named(name)}"
+            if name not in named:
+                yield f"{_named(call.tool)} has no argument {_named(name)}"
             continue
         choices = choices_of(params[name]) if isinstance(params[name], Mapping) else ()
         listed = [quoted(str(choice)) for choice in choices][:_MAX_CHOICES]

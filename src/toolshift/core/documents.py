@@ -12,6 +12,7 @@ import re
 import tomllib
 from codecs import BOM_UTF8
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ DEEPEST = 100
 MAX_VALUES = 5_000_000
 """Values that a document may have, those that aliases stand for included."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""A safe loader, written in C where it is there."""
 
 
 def read_json(raw: bytes, where: str) -> Any:
@@ -88,7 +90,11 @@ def read_yaml(raw: bytes, where: str) -> Any:
     """Reads YAML, as data alone."""
     try:
         _check_events(raw, where)
-        return yaml.load(raw, _LOADER)  # noqa: S506 - a safe loader, written in C where it is there
+        loader = _LOADER(raw)
+        root = loader.get_single_node()
+        keep_times(root)
+        _keep_keys(root)
+        return None if root is None else loader.construct_document(root)
     except (yaml.YAMLError, UnicodeDecodeError) as fault:
         reason = " ".join(str(fault).split())
         raise UsageError(f"{where} is not YAML: {no_text(raw) or reason}") from None
@@ -96,6 +102,42 @@ def read_yaml(raw: bytes, where: str) -> Any:
         raise UsageError(f"{where} is not YAML: {fault}") from None
     except RecursionError:
         raise UsageError(_too_deep(where)) from None
+
+
+def keep_times(root: Any) -> None:
+    """Dates and times stay as they are written: JSON has none of its own."""
+    for node in _nodes(root):
+        is_time = node.tag in _NUMBERS and ":" in node.value
+        if isinstance(node, yaml.ScalarNode) and (node.tag == _DATE or is_time):
+            node.tag = _STRING
+
+
+def _keep_keys(root: Any) -> None:
+    """Keys stay as they are written: YAML would make `no` false, and 200 a number."""
+    for node in _nodes(root):
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                key.tag = _STRING
+
+
+def _nodes(root: Any) -> Iterator[Any]:
+    """Every node of a YAML document, once."""
+    nodes, seen = [] if root is None else [root], set[int]()
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, yaml.MappingNode):
+            nodes += [each for pair in node.value for each in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+
+
+_STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_DATE = "tag:yaml.org,2002:timestamp"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def check_depth(value: Any, where: str) -> None:

@@ -483,12 +483,17 @@ def _without_holes(node: Any) -> Any:
 _WITH_DATA = (*_NULL_MAY_BE, "enum", "examples")
 
 
-def lists_tools(value: Any) -> bool:
-    """Whether a value is a list of tools: each has a name, and a description or parameters."""
+def lists_tools(value: Any, needs_parameters: bool = False) -> bool:
+    """Whether a value is a list of tools: each has a name, and a description or parameters.
+
+    With `needs_parameters` one at least has those: persons have names and descriptions too.
+    """
     try:
         listed = decoded(value, "") if isinstance(value, list) or _is_list(value) else None
         functions = [function_of(raw, 0) for raw in listed or ()]
     except RowFault:
+        return False
+    if needs_parameters and not any(PARAMETERS in each for each in functions):
         return False
     return bool(functions) and all({PARAMETERS, "description"} & each.keys() for each in functions)
 

@@ -70,8 +70,8 @@ def _of_answers(was: Request, now: Request) -> Iterator[_Difference]:
         hard: Severity = "maybe" if still else "breaking"
         hard = "harmless" if still == was.answers.keys() else hard
         yield "answers_changed", hard, "", [*was.answers], [*now.answers]
-    for kind in was.answers.keys() & now.answers.keys():
-        if was.answers[kind] != now.answers[kind]:
+    for kind, schema in was.answers.items():
+        if now.answers.get(kind, schema) != schema:
             yield "answers_changed", "maybe", "", kind, f"{kind}, with another schema"
 
 

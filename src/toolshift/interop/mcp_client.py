@@ -36,7 +36,12 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
-from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, ErrorData
+from mcp.types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    INVALID_REQUEST,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+)
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCResponse
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
@@ -227,7 +232,7 @@ class Mended:
     def _mended(self, item: Any) -> Any:
         message = getattr(item, "message", None)
         if self._auth and isinstance(message, JSONRPCError):
-            said = _worded(message.error.message, self._auth)
+            said = _worded(message.error, self._auth)
             error = ErrorData(code=message.error.code, message=said, data=message.error.data)
             if said != message.error.message:
                 return SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
@@ -236,11 +241,12 @@ class Mended:
         return _mended(item)
 
 
-def _worded(said: str, auth: ServerAuth) -> str:
+def _worded(error: ErrorData, auth: ServerAuth) -> str:
     """What the SDK says of an answer in HTTP, with whose it is; all else as it came."""
+    said = error.message
     if said in NO_WORDS and auth.refused:
         return auth.refused + NO_WORDS[said]
-    if said.startswith(OTHER_TYPE):
+    if error.code == INVALID_REQUEST and said.startswith(OTHER_TYPE):
         kind = said.removeprefix(OTHER_TYPE) or "content of no type"
         return f"{address_name(auth.url)} answers with {kind}: is it the address of an MCP server?"
     return said

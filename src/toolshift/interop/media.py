@@ -44,10 +44,19 @@ def media_in(holder: Mapping[str, Any]) -> list[Media]:
 
 
 def _media(name: str, said: Mapping[str, Any]) -> Media:
-    kind = name.partition(";")[0].strip().lower()
+    kind = _kind(name)
     place = BODY if is_json(kind) or kind in _OPEN else _FORMS.get(kind, TEXT)
     schema = said.get("schema") or ({"type": "string"} if place == TEXT else {})
     return Media(kind, place, schema, as_mapping(said.get("encoding")))
+
+
+def _kind(name: str) -> str:
+    return name.partition(";")[0].strip().lower()
+
+
+def is_form(kind: str) -> bool:
+    """Whether a media type is one of forms."""
+    return _kind(kind) in _FORMS
 
 
 def is_json(kind: str) -> bool:

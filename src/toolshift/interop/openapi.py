@@ -18,6 +18,7 @@ from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
 from toolshift.interop.request import Request, media_of, place_in_words, servers_of
 from toolshift.interop.schema import (
+    each_description,
     flattened,
     inlined,
     leaves_of,
@@ -477,8 +478,19 @@ def _outputs(answers: Iterable[Media], document: Any) -> dict[str, Any] | None:
 
 
 def _answers(answers: Iterable[Media], document: Any) -> dict[str, str]:
-    """The media types of good answers, and of each that is not read what stands for its schema."""
-    return {
-        one.kind: "" if one.place == BODY else canonical_hash(inlined(one.schema, document))
-        for one in sorted(answers, key=lambda one: one.kind)
-    }
+    """The media types of good answers, and of each that is not read what stands for its schemas.
+
+    Their order says nothing, nor do descriptions.
+    """
+    found: dict[str, list[Any]] = {}
+    for one in answers:
+        schemas = found.setdefault(one.kind, [])
+        if one.place != BODY:
+            schema = inlined(as_mapping(one.schema), document)
+            schemas.append(each_description({**schema, "description": ""}, lambda text: ""))
+    return {kind: _hash_of(found[kind]) if found[kind] else "" for kind in sorted(found)}
+
+
+def _hash_of(schemas: list[Any]) -> str:
+    several = sorted({canonical_hash(schema) for schema in schemas})
+    return canonical_hash(several) if len(several) > 1 else several[0]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolshift.core.values import as_list, as_mapping
-from toolshift.interop.media import is_json
+from toolshift.interop.media import is_form, is_json
 from toolshift.interop.parameter_styles import style_of_2_0
 
 _FORM = "application/x-www-form-urlencoded"
@@ -143,8 +143,11 @@ def _body(params: list[Mapping[str, Any]], kinds: Any) -> dict[str, Any]:
 
 
 def _content(kinds: Any, schema: Any) -> dict[str, Any]:
-    """A schema under its media types: JSON where that is one of them, or none is named."""
-    named = [kind for kind in as_list(kinds) if isinstance(kind, str)]
+    """A schema under its media types: JSON where that is one of them, or none is named.
+
+    Forms are those of `formData`: many documents name them for all operations.
+    """
+    named = [kind for kind in as_list(kinds) if isinstance(kind, str) and not is_form(kind)]
     is_other = named and not any(map(is_json, named))
     return {kind: {"schema": schema} for kind in (named if is_other else ["application/json"])}
 

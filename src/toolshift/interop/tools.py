@@ -204,10 +204,10 @@ class Toolbox:
             return None
         before = {param.fact: _values(param.schema) for param in source.tool.params}
         own = {p.name for p in tool.params if before.get(p.fact) == _values(p.schema)}
+        schema = self.schema(tool)
         if len(own) == len(tool.params):
             required = [param.name for param in tool.params if param.required]
-            return {"type": "object", "required": required}
-        schema = self.schema(tool)
+            return {"type": "object", "required": required, **_needed_beside(schema)}
         declared = {n: {} if n in own else one for n, one in schema["properties"].items()}
         return {**schema, "properties": declared}
 
@@ -262,6 +262,23 @@ class Toolbox:
             said["parameters"] for said in bare if _NOTHING.issuperset(said["parameters"] or ())
         )
         return {"parameters": next(plain, {"type": "object", "properties": {}})}
+
+
+def _needed_beside(schema: JSONSchema) -> JSONSchema:
+    """What a schema says beside `required` of the arguments that a call needs, not of values.
+
+    Of alternatives one is enough: null in place of a value is a second one for a validator.
+    """
+    found: JSONSchema = {}
+    if isinstance(schema.get("dependentRequired"), Mapping):
+        found["dependentRequired"] = schema["dependentRequired"]
+    ways = [as_list(schema.get(key)) for key in ("anyOf", "oneOf")]
+    plain = [parts for parts in ways if parts and all(map(_is_of_presence, parts))]
+    return {**found, "allOf": [{"anyOf": parts} for parts in plain]} if plain else found
+
+
+def _is_of_presence(part: Any) -> bool:
+    return isinstance(part, Mapping) and {*part} == {"required"}
 
 
 def _values(schema: JSONSchema) -> Any:

@@ -145,7 +145,10 @@ def with_known_roles(row: dict[str, Any]) -> dict[str, Any]:
         return row
     turns = [each for each in said if isinstance(each, dict)]
     roles = {each.get("role") for each in turns}
-    old = any(each.get("function_call") for each in turns) or tools_column(row) != "tools"
+    # A table fills in a call of nothing where another row has a call.
+    asked = [each["function_call"] for each in turns if each.get("function_call")]
+    old = any(not isinstance(one, dict) or one.get("name") for one in asked)
+    old = old or tools_column(row) != "tools"
     if old or roles & {"tool_call", "tool_response"}:
         form = FORMATS.find("openai")
         return {**row, **form.write(portable(form.read(row)), None)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply
 from toolshift.core.scene import Scene
+from toolshift.core.values import as_json
 from toolshift.dialects import DIALECTS, as_request
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
@@ -367,3 +369,87 @@ def test_classes_that_name_themselves_or_what_only_type_checkers_see(module: Pat
     assert tools.call("cut", {"tree": {"left": {"name": "b"}}}).data == {"name": "b"}
     wrong = tools.call("grow", {"leaf": {"name": 1, "worth": 2}, "size": 4})
     assert wrong.data["error"]["code"] == "invalid_arguments"
+
+
+LAZY = """
+from __future__ import annotations
+from dataclasses import dataclass
+
+
+class Lazy:
+    def __getattr__(self, name):
+        raise ImportError(name)
+
+
+lazy = Lazy()
+KINDS = {"red": int}
+
+
+class Table:
+    frame: lazy.DataFrame
+    kind: KINDS["blue"]
+
+
+@dataclass
+class Row:
+    kind: KINDS["blue"]
+    size: int
+
+
+def add(row: Row, to: lazy.DataFrame, size: int = 1) -> list:
+    return [row.kind, row.size, to, size]
+"""
+
+
+def test_annotations_that_raise_stand_for_anything(module: Path) -> None:
+    module.write_text(LAZY)
+    made = source(module)
+    add = shown(made, "add")["inputSchema"]["properties"]
+    assert (add["row"]["properties"]["size"], add["size"]["type"]) == (
+        {"type": "integer"},
+        "integer",
+    )
+    arguments = {"row": {"kind": 2, "size": 3}, "to": [4], "size": 5}
+    assert made.open().call("add", arguments).data == [2, 3, [4], 5]
+
+
+LATE = """
+from dataclasses import dataclass
+from time import sleep
+
+
+@dataclass
+class Item:
+    size: "int"
+
+
+sleep(0.02)
+LAST = 1
+
+
+def look() -> int:
+    from {name} import LAST
+
+    return LAST
+"""
+
+
+def test_a_tool_that_imports_its_own_module_finds_it_whole_beside_other_episodes(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "pydantic", raising=False)
+    module.write_text(LATE.format(name=module.stem))
+    made = source(module)
+    tools, found, done = made.open(), set(), Event()
+
+    def look() -> None:
+        while not done.is_set():
+            found.add(as_json(tools.call("look", {}).data))
+
+    other = Thread(target=look)
+    other.start()
+    for _ in range(5):
+        made.open()
+    done.set()
+    other.join()
+    assert found == {"1"}

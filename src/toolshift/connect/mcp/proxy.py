@@ -24,7 +24,7 @@ from toolshift.connect.list_changed import BY_CALLS, BY_DEPLOYMENT, is_newer, la
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.values import as_mapping
-from toolshift.interop.mcp_client import Streams, Target, Upstream, schemas_of
+from toolshift.interop.mcp_client import CLOSED, Streams, Target, Upstream, schemas_of
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 CHANGED = "notifications/tools/list_changed"
@@ -252,8 +252,9 @@ class Explained:
     async def send(self, item: Any) -> None:
         """Sends a message."""
         message = getattr(item, "message", None)
-        if isinstance(message, JSONRPCError) and message.error.message == ENDED:
-            message.error.message = (
+        error = message.error if isinstance(message, JSONRPCError) else None
+        if error is not None and (error.code, error.message) == (CLOSED, ENDED):
+            error.message = (
                 f"the server behind the proxy ({self._name}) cannot be reached, or was lost: the "
                 "standard error of the proxy says why"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -34,6 +35,7 @@ from toolshift.core.loopback import is_loopback
 from toolshift.core.message import text_of
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
+from toolshift.core.values import as_mapping
 from toolshift.dialects import DIALECTS, dialect_of
 from toolshift.dialects.chat import CHAT, odd_tool
 from toolshift.dialects.form import Answer, Dialect, ToldError, added
@@ -256,19 +258,17 @@ class ModelProxy:
             refused = await _read(first)
             return Response(refused.content, refused.status_code, _back(refused))
         if first.headers.get("content-type", "").startswith("application/json"):
-            return await self._unstreamed(exchange, first)
+            first = await _read(first)
+            with suppress(ValueError, RecursionError):  # some servers call events JSON
+                return self._unstreamed(exchange, first, msgspec.json.decode(first.content))
         back = _back(first, "text/event-stream")
         return StreamingResponse(self._pieces(exchange, url, headers, first), headers=back)
 
-    async def _unstreamed(self, exchange: Exchange, got: httpx.Response) -> Response:
+    def _unstreamed(self, exchange: Exchange, got: httpx.Response, said: Any) -> Response:
         """An error in place of a stream: what JSON says that came where a stream was asked for."""
-        try:
-            told = msgspec.json.decode((await _read(got)).content, type=dict[str, Any]).get("error")
-        except (ValueError, RecursionError):
-            told = None
         why = "the model's server has answered with JSON where a stream was asked for"
         self._note(exchange, 502)
-        frame = exchange.dialect.error_frame(told or {"message": why})
+        frame = exchange.dialect.error_frame(as_mapping(said).get("error") or {"message": why})
         return Response(frame, headers=_back(got, "text/event-stream"))
 
     async def _open(self, exchange: Exchange, url: str, headers: dict[str, str]) -> httpx.Response:

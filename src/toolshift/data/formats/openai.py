@@ -120,13 +120,18 @@ def tools_column(row: Mapping[str, Any]) -> str:
     """The column that lists the tools: `tools`, or where that is empty, the one that holds some."""
     if row.get("tools") not in (None, "", [], "[]"):
         return "tools"
-    found = [name for name, value in row.items() if name not in _NO_TOOLS and lists_tools(value)]
+    found = [
+        name
+        for name, value in row.items()
+        if name not in _NO_TOOLS and lists_tools(value, needs_parameters=name != _OLD_TOOLS)
+    ]
     if len(found) > 1:
         raise RowFault(f"its columns {' and '.join(found)} list tools: leave one of them")
     return found[0] if found else "tools"
 
 
 _NO_TOOLS = ("messages", "tools")
+_OLD_TOOLS = "functions"
 
 
 def _now(conversation: Conversation, raws: list[Any], key: str, chosen: str) -> str:

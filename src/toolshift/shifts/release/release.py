@@ -29,7 +29,7 @@ from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error, first_fault
-from toolshift.core.values import as_text
+from toolshift.core.values import as_list, as_text
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
@@ -240,16 +240,19 @@ def check_settled(release: Release, task: Task) -> None:
 
 
 def _passes(value: Any, path: str) -> bool:
-    """Whether arguments have a value at a path such as `lines[].gift`."""
-    if isinstance(value, list):
-        return any(_passes(each, path) for each in value)
-    if not path or not isinstance(value, Mapping):
+    """Whether arguments have a value at a path such as `lines[].gift` or `prices.*.net`."""
+    if not path or not isinstance(value, Mapping | list):
         return True
-    if path in value:
-        return True
-    name, _, rest = path.partition(".")
-    name = name.removesuffix("[]")
-    return name in value and _passes(value[name], rest)
+    if isinstance(value, list) or path.startswith("[]"):
+        rest = path.removeprefix("[]").removeprefix(".")
+        return any(_passes(each, rest) for each in (as_list(value) or [value] if value else ()))
+    inside = [(path[2:], one) for one in value.values() if path.startswith("*")]
+    inside += [
+        (path.removeprefix(name).removeprefix("."), one)
+        for name, one in value.items()  # which may have a dot
+        if path == name or path.startswith((f"{name}.", f"{name}[]"))
+    ]
+    return any(_passes(one, rest) for rest, one in inside)
 
 
 def is_open(tool: str, path: str = "") -> str:

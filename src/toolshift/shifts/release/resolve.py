@@ -11,7 +11,8 @@ import msgspec
 from toolshift.core.canonical import same
 from toolshift.core.names import unknown
 from toolshift.core.tool import Param, Tool
-from toolshift.interop.parts import kinds_of
+from toolshift.interop.parts import kinds_of, members_of
+from toolshift.interop.schema import flattened
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.conversions import conversion_between, conversions, unit_gained
 from toolshift.shifts.release.fields import Known, Records, Tables, check_results, settle_results
@@ -43,7 +44,7 @@ from toolshift.shifts.release.moved import (
     shown_paths,
     without_lead,
 )
-from toolshift.shifts.release.nested import FLAG, Meeting, form_of, nodes_in, words_of
+from toolshift.shifts.release.nested import FLAG, Meeting, form_of, nodes_in, path_to, words_of
 
 Path = tuple[str, ...]
 
@@ -148,6 +149,8 @@ class _Draft:
     accept: bool
     questions: list[Question] = field(default_factory=list)
     guessed: list[Question] = field(default_factory=list)
+    there: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """By an old tool and the path of a member that is gone, what stands where it was."""
 
     def match(
         self,
@@ -334,6 +337,10 @@ def _settled_inputs(
         told = given.param_units.get(one, {})
         sources = before.sources[one], after.sources[other]
         _settle_units(draft, told, *sources, params[one], units.setdefault(one, {}))
+    for (one, path), there in draft.there.items():
+        new = given.params[one][path]
+        if new not in ("", UNDECIDED, *there):
+            raise WrongEntry(("params", one, path), unknown("member there", new, there))
     return {"params": params, "values": values, "param_units": units}
 
 
@@ -362,40 +369,62 @@ def _with_moves(
 ) -> Answers:
     """The answers with the arguments that moved into an object, or out of one."""
     inside = {old for one in given.merged.values() if one.arguments for old in one.tools.values()}
-    params = {
-        tool: {path: _own_name(new) for path, new in table.items()}
-        for tool, table in given.params.items()
-    }
     partners = list(partners)
+    params = {tool: dict(table) for tool, table in given.params.items()}
     alone = [old for old, _ in partners]
     for old, new in partners:
         if old not in inside:
-            _check_paths(given, before.sources[old], after.sources[new])
-            if alone.count(old) == 1:
-                _check_members(given, before.sources[old], after.sources[new])
+            source, target = before.sources[old], after.sources[new]
+            _check_paths(given, source, target)
+            if old in given.params:
+                members = _members_in(target)
+                if alone.count(old) == 1:
+                    _check_members(given, source, target, members)
+                params[old] = _by_own_names(params[old], source, members)
             known = params.get(old, {})
-            moves = proposed_moves(before.sources[old], after.sources[new], known)
+            moves = proposed_moves(source, target, known)
             if moves:
                 params[old] = {**known, **moves}
     return msgspec.structs.replace(given, params=params)
 
 
-def _own_name(path: str) -> str:
-    """What a member of the objects in a list is called there: of `lines[].count` `count`."""
-    return path.rpartition(".")[2] if "[]." in path else path
+def _members_in(target: Source) -> dict[str, str]:
+    """The own names of what arguments declare at every depth, by their paths."""
+    form = form_of(target)
+    found = {name: name for name in form.params}
+    for path, node in nodes_in(form):
+        found |= {path_to(path, name): name for name in members_of(node)}
+    return found
 
 
-def _check_members(given: Answers, source: Source, target: Source) -> None:
-    """Checks that what a member of an argument is said to be called now is there."""
+def _by_own_names(
+    table: Mapping[str, str], source: Source, members: Mapping[str, str]
+) -> dict[str, str]:
+    """The answers with members inside of lists by their own names, given by their paths."""
+    own = {param.name for param in source.tool.params}
+    inside = {path for path in table if path not in own and ("[]" in path or ".*" in path)}
+    return {path: members.get(new, new) if path in inside else new for path, new in table.items()}
+
+
+def _check_members(
+    given: Answers, source: Source, target: Source, members: Mapping[str, str]
+) -> None:
+    """Checks that what an argument, or a member of one, is said to be called now is there.
+
+    Of alternatives of the arguments as a whole not all names are known.
+    """
+    if flattened(target.inputs).keys() & {"anyOf", "oneOf"}:
+        return
     old = source.tool.name
     own = {param.name for param in source.as_it_came.tool.params}
-    places = {path for path, _ in nodes_in(form_of(target))}
-    known = places | {path.rpartition(".")[2] for path in places}
+    every = {*members, *members.values(), *shown_paths(target)}
+    outside = {path for path in members if "[]" not in path and ".*" not in path}
     for path, new in given.params.get(old, {}).items():
-        if path not in own and new not in ("", UNDECIDED) and new not in known:
-            members = {name for name in known if not name.endswith("[]")}
+        known = outside | {*shown_paths(target)} if path in own else every
+        if new not in ("", UNDECIDED) and new not in known:
+            what = "parameter" if path in own else "part"
             raise WrongEntry(
-                ("params", old, path), unknown(f"part of {target.tool.name}", new, members)
+                ("params", old, path), unknown(f"{what} of {target.tool.name}", new, known)
             )
 
 
@@ -552,6 +581,10 @@ def _settle_inside(
             [p for n, p in come.items() if n not in gone],
         )
         moved = draft.match(("params", old), free, come, answers, likeness)
+        for path in answers:
+            here = (one for one in meeting.met if path_to(one.path, free[path].name) == path)
+            there = [members_of(forms[1].whole(one.new)) for one in here]
+            draft.there.setdefault((old, path), set()).update(come, *there)
         found.update(moved)
         return moved
 
@@ -640,7 +673,7 @@ def _check_inside(needed: Iterable[tuple[str, str]], box: Toolbox) -> None:
         source = box.sources[tool]
         known = {param.name for param in source.tool.params}
         if name and name not in known:
-            known |= {path for path, _ in nodes_in(form_of(source))}
+            known |= {*(path for path, _ in nodes_in(form_of(source))), *_members_in(source)}
         if name and name not in known:
             raise WrongMapping(f"{unknown(f'parameter of {tool}', name, known)}")
 

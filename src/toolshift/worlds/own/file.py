@@ -21,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from toolshift.core.documents import keep_times
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_given
 from toolshift.core.message import REASONS
@@ -145,7 +146,7 @@ def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
         root = loader.get_single_node()
         lines = _lines(root, name)
         _keep_answers(root)
-        _keep_times(root)
+        keep_times(root)
         content = None if root is None else loader.construct_document(root)
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
@@ -183,8 +184,6 @@ def _lines(root: Any, name: str) -> dict[Place, int]:
 
 
 _STRING, _NULL = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
-_DATE = "tag:yaml.org,2002:timestamp"
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def _keep_answers(root: Any) -> None:
@@ -196,22 +195,6 @@ def _keep_answers(root: Any) -> None:
                     for leaf in node.value if isinstance(node, yaml.SequenceNode) else (node,):
                         if isinstance(leaf, yaml.ScalarNode) and leaf.tag != _NULL:
                             leaf.tag = _STRING
-
-
-def _keep_times(root: Any) -> None:
-    """Dates and times stay as they are written, in arguments too: JSON has none of its own."""
-    nodes, seen = [] if root is None else [root], set[int]()
-    while nodes:
-        node = nodes.pop()
-        if id(node) in seen:  # an alias
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.MappingNode):
-            nodes += [each for pair in node.value for each in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-        elif node.tag == _DATE or (node.tag in _NUMBERS and ":" in node.value):
-            node.tag = _STRING
 
 
 def _under(node: Any, key: str) -> list[Any]:

@@ -183,15 +183,18 @@ def hints_of(function: Function) -> dict[str, Any]:
 
 
 def looked_up(annotated: Any, names: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The annotations of a function or class; those with a name that nobody knows are left out."""
-    faults = (NameError, TypeError, AttributeError, SyntaxError)
-    with suppress(*faults):
+    """The annotations of a function or class; those that cannot be looked up are left out.
+
+    They are code of others, which may raise anything: a package that loads what it has when it is
+    first asked for it raises an `ImportError`.
+    """
+    with suppress(Exception):
         return get_type_hints(annotated, names, include_extras=True)
     names = getattr(annotated, "__globals__", {}) if names is None else names
     found: dict[str, Any] = {}
     for name, annotation in getattr(annotated, "__annotations__", {}).items():
         alone = SimpleNamespace(__annotations__={name: annotation})
-        with suppress(*faults):
+        with suppress(Exception):
             found |= get_type_hints(alone, names, include_extras=True)
     return found
 

@@ -184,12 +184,20 @@ def _copy(name: str, folder: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    # Names in annotations are looked up in the module that is imported by this name.
+    run = spec.loader.exec_module
+    # While it stands there, others import it half done: it is not run there but for pydantic,
+    # whose models look up the names in their annotations in the module that is imported.
+    at_once = "pydantic" in sys.modules
+    if not at_once:
+        run(module)
+        if not _annotated(module):
+            return module
     with _IMPORTS:
         imported = sys.modules.get(name)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            if at_once:
+                run(module)
             _resolve_annotations(module)
         finally:
             del sys.modules[name]
@@ -198,21 +206,27 @@ def _copy(name: str, folder: Path) -> ModuleType:
     return module
 
 
+def _annotated(module: ModuleType) -> list[Any]:
+    """The classes of a module that say something of their members."""
+    own = (value for value in vars(module).values() if inspect.isclass(value))
+    return [
+        value
+        for value in own
+        if value.__module__ == module.__name__ and vars(value).get("__annotations__")
+    ]
+
+
 def _resolve_annotations(module: ModuleType) -> None:
     """Replaces names in annotations of its classes by the classes of this copy.
 
     What reads them later would look in the module that is imported, and find other classes. A name
     that is only there for type checkers stands for anything.
     """
-    for value in [*vars(module).values()]:
-        if not inspect.isclass(value) or value.__module__ != module.__name__:
-            continue
-        model: Any = value
+    for value in _annotated(module):
         with suppress(Exception):
             if vars(value).get("__pydantic_complete__") is False:
-                model.model_rebuild(raise_errors=False)
-        own = vars(value).get("__annotations__", {})
-        hints = looked_up(value, vars(module))
+                value.model_rebuild(raise_errors=False)
+        own, hints = vars(value)["__annotations__"], looked_up(value, vars(module))
         own.update({name: hints.get(name, Any) for name in own})
 
 
