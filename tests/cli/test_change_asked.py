@@ -347,3 +347,22 @@ def test_a_value_that_is_no_choice_now_is_told_its_entry(toolshift: Run, shop: P
     mapping = shop / "change.mapping.toml"
     mapping.write_text('[values.refund_order.reason]\nbroken = "Broken"\n')
     assert ends(change(toolshift, shop, new))["refund"] == "passed"
+
+
+@pytest.mark.parametrize("wrap", ["anyOf", "oneOf", "enum"])
+def test_choices_beside_null_are_asked_as_others_are(toolshift: Run, shop: Path, wrap: str) -> None:
+    def sides(*choices: str) -> Tools:
+        listing = {"type": "string", "enum": [*choices]}
+        beside = {"type": ["string", "null"], "enum": [*choices, None]}
+        state = beside if wrap == "enum" else {wrap: [listing, {"type": "null"}]}
+        return [tool("find", "Find orders.", None, "customer", state=state)]
+
+    (shop / "old.json").write_text(json.dumps(sides("open", "paid")))
+    (shop / "new.json").write_text(json.dumps(sides("open", "settled")))
+    _, said, wrong = toolshift("change", "old.json", "new.json", "--json")
+    found = json.loads(said)
+    assert [one["of"] for one in found["questions"]] == ["values.find.state.paid"], wrong
+    assert carriages(found, "choice_replaced") == ["asked"]
+    fill(shop, "paid", "settled")
+    _, said, _ = toolshift("change", "old.json", "new.json", "--json")
+    assert carriages(json.loads(said), "choice_replaced") == ["carried"]

@@ -33,7 +33,7 @@ from toolshift.core.values import as_text
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
-from toolshift.interop.parts import listed_in
+from toolshift.interop.parts import core_of, listed_in
 from toolshift.interop.schema import checkable, choices_of
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
@@ -681,7 +681,7 @@ def _other_choice(release: Release, step: Step) -> str:
     target = release.after.sources.get(step.name)
     said = step.arguments if isinstance(step.arguments, dict) else {}
     for param in target.tool.params if target is not None else ():
-        choices, value = listed_in(param.schema), said.get(param.name)
+        choices, value = listed_in(core_of(param.schema)), said.get(param.name)
         if not choices or not isinstance(value, str) or value in choices:
             continue
         near = next((one for one in choices if str(one).casefold() == value.casefold()), None)
