@@ -197,9 +197,32 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def untested_tasks(self) -> dict[str, str]:
-        """The tasks that a change affects and that could not be run with it, and why."""
+        """The tasks that a change affects and that some agent has no verdict with it in, and why.
+
+        A task that fails without the change is none: what fails cannot be lost.
+        """
         meet = {task for row in self.rows if row.may_break_calls for task in row.tasks}
-        return {task: why for task, why in self.left_out.items() if task in meet}
+        found = {task: why for task, why in self.left_out.items() if task in meet}
+        for agent, tasks in self.outcomes.items():
+            for task, one in tasks.items():
+                if task in meet and not one.tested and not one.clean.startswith("failed"):
+                    void = NO_VERDICT if one.clean == "void" or one.shifted else NOT_RUN
+                    found.setdefault(task, f"{agent}: {void}")
+        return found
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether the change is none to agents: their calls and their answers stay as they are.
+
+        None of their tasks can then be run with it, and each passes some without it.
+        """
+        ends = [each.values() for each in self.outcomes.values()]
+        return (
+            bool(self.rows and ends)
+            and not any(row.may_break_calls for row in self.rows)
+            and all(task in self.left_out for each in self.outcomes.values() for task in each)
+            and all(any(one.clean == "passed" for one in each) for each in ends)
+        )
 
     @property
     def undoable(self) -> dict[str, list[str]]:
@@ -213,14 +236,16 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def unmeasured(self) -> list[str]:
-        """The agents of which no episode says something of the change."""
+        """The agents of which no episode says something of a change that they can see."""
+        if self.is_unseen:
+            return []
         return [agent for agent, each in self.outcomes.items() if not _tells(each.values())]
 
     def exit_code(self, allow_untested: bool = False) -> int:
         """0 holds, 1 something that passed fails, 3 something is untested, 4 nothing measured."""
         if self.losses:
             return 1
-        if self.outcomes and not self.measured and self.rows:
+        if self.outcomes and not self.measured and self.rows and not self.is_unseen:
             return 4
         return 3 if (self.untested or self.untested_tasks) and not allow_untested else 0
 
@@ -517,11 +542,15 @@ _WHY_NOT = {
 
 
 def with_runs(
-    reading: Reading, plan: Plan | None, records: Iterable[Record], agents: Sequence[str], why: str
+    reading: Reading,
+    plan: Plan | None,
+    records: Iterable[Record],
+    agents: Sequence[str],
+    why: Mapping[str, str],
 ) -> Reading:
     """The reading with the tasks that meet each change, and what agents did there.
 
-    `why` says for all tasks why none was run with the change; "" where some were.
+    `why` says by lineage why no task was run with the change; it is empty where some were.
     """
     names = _task_names(plan)
     cells = {cell.id: cell for cell in plan.cells} if plan else {}
@@ -543,7 +572,7 @@ def with_runs(
         for row in (plan.skipped if plan else ())
         if row.cell.shifts and _is_shifted(row.cell)
     }
-    left |= dict.fromkeys(names.values(), why) if why else {}
+    left |= {names[lineage]: reason for lineage, reason in why.items() if lineage in names}
     calls = expected_calls(plan) if plan else []
     outcomes = {
         agent: {task: _placed(one, task, reading.rows, calls) for task, one in tasks.items()}
@@ -757,14 +786,18 @@ def _why(
 def _why_not_met(change: ToolChange, ends: Sequence[Outcome]) -> tuple[str, str]:
     """Why agents have not met a change in tasks that meet it, by how those ended."""
     if not ends or any(one.clean == "passed" and not one.shifted for one in ends):
-        return "the run was stopped or its budget was spent before", "the same command, with more"
+        return NOT_RUN, "the same command, with more"
     if any(one.tested and not one.reached(change) for one in ends):
         return "agents fail before they call it", "an agent that comes so far"
     if any(one.clean.startswith("failed") for one in ends):
         return "its tasks fail without the change too", "an agent that passes them today"
-    return "its episodes are void", "run it again"
+    if any(one.shifted == "void: unrecorded" for one in ends):
+        return NO_VERDICT, "the tools themselves instead of the recording"
+    return NO_VERDICT, "run it again"
 
 
+NOT_RUN = "the run was stopped or its budget was spent before"
+NO_VERDICT = "its episodes are void"
 _NEW_SERVER = "the new server: `tools:` of tasks.yaml"
 _MAPPED = "say in the mapping (--mapping) what it has become"
 
