@@ -253,6 +253,24 @@ def test_another_unit_is_asked_and_the_answer_is_carried(toolshift: Run, shop: P
     assert ends(found, "agent:reads")["weight"] == "passed"
 
 
+def test_a_unit_of_results_that_nothing_converts_is_said_until_it_is_answered(
+    toolshift: Run, shop: Path
+) -> None:
+    mapping = shop / "change.mapping.toml"
+    (shop / "shop_tools.py").write_text(SHOP.replace("weight", "weight_kg"))
+    order = {**ORDER, "weight_lb": WEIGHT}
+    del order["weight"]
+    mapping.write_text('[fields.get_order]\nweight_kg = "weight_lb"\n')
+    _, found = change(toolshift, shop, listed(order=record(**order)))
+    (row,) = [row for row in found["rows"] if row["change"]["old"] == "get_order"]
+    assert row["carriage"] == "said"
+    assert '[units.get_order] weight_kg = ""' in row["note"]
+    mapping.write_text(mapping.read_text() + '[units.get_order]\nweight_kg = ""\n')
+    _, found = change(toolshift, shop, listed(order=record(**order)))
+    (row,) = [row for row in found["rows"] if row["change"]["old"] == "get_order"]
+    assert row["carriage"] == "carried"
+
+
 @pytest.mark.parametrize(("asked", "right", "wrong"), [(" in grams", "1250", "1.25")])
 def test_a_request_that_names_the_unit_of_today_is_answered_in_it(
     toolshift: Run, shop: Path, asked: str, right: str, wrong: str

@@ -8,9 +8,11 @@ from typing import Any, Literal
 from toolshift.core.canonical import same
 from toolshift.core.values import as_text
 from toolshift.drift.changes import ToolChange
+from toolshift.drift.effects import in_other_units
 from toolshift.interop.parts import kinds_of, members_of
 from toolshift.interop.schema import fitted, sample, usual
 from toolshift.shifts.release.mapped_tools import Route
+from toolshift.shifts.release.mapping import as_key
 from toolshift.shifts.release.nested import (
     Meeting,
     Met,
@@ -24,6 +26,12 @@ from toolshift.shifts.release.release import Release
 
 Carriage = Literal["carried", "asked", "said"]
 Judgement = tuple[Carriage, str]
+
+
+UNCONVERTED = (
+    "its name has another unit now, and nothing converts it; if the value stays the same, answer "
+    '[{}.{}] {} = ""'
+)
 
 
 def route_of(release: Release, change: ToolChange) -> Route | None:
@@ -139,6 +147,9 @@ def new_path(release: Release, change: ToolChange) -> str:
 def renamed(release: Release, change: ToolChange) -> Judgement:
     """A parameter, or a member inside of one, under another name."""
     names = release.answers.params.get(change.old, {})
+    told = release.answers.param_units.get(change.old, {})
+    if in_other_units(str(change.before), str(change.after)) and change.where not in told:
+        return "said", UNCONVERTED.format("param_units", change.old, as_key(change.where))
     if change.where in _met(release, change.old, change.new) or names.get(change.where):
         return "carried", ""
     return "said", "nothing tells what it has become: calls with it fail"

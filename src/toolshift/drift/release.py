@@ -27,6 +27,7 @@ from toolshift.core.intake import Intake
 from toolshift.core.step import Step
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.carried_inputs import (
+    UNCONVERTED,
     Carriage,
     defaulted,
     loosened,
@@ -42,6 +43,7 @@ from toolshift.drift.carried_inputs import (
     widened,
 )
 from toolshift.drift.changes import OF_REQUESTS, ToolChange
+from toolshift.drift.effects import in_other_units
 from toolshift.drift.events import DriftReport, drift_report
 from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.lock import lock_in, lock_side
@@ -58,7 +60,7 @@ from toolshift.runs.run_folder import Record
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
-from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.mapping import Answers, as_key
 from toolshift.shifts.release.release import Release
 from toolshift.shifts.release.resolve import Question, in_words
 from toolshift.worlds.registry import find_world
@@ -460,6 +462,7 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if form.before is None:
         return "carried", "held to what is declared now: a call that returns another form fails"
     left = [f"{path}: nothing carries its new type" for path in form.unlike]
+    left += _in_other_units(release, change.old)
     left += [
         f"{path}: nothing stands for {', '.join(lost)}"
         for path, lost in form.unsaid_values().items()
@@ -467,6 +470,14 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if left:
         return "said", "; ".join(left)
     return "carried", f"gone: {', '.join(form.dropped)}" if form.dropped else ""
+
+
+def _in_other_units(release: Release, old: str) -> Iterator[str]:
+    """The values of results whose new names have other units, to which nothing converts them."""
+    told = release.answers.units.get(old, {})
+    for path, new in release.answers.fields.get(old, {}).items():
+        if path not in told and in_other_units(path, new):
+            yield f"{path}: {UNCONVERTED.format('units', old, as_key(path))}"
 
 
 def of_clients(release: Release, change: ToolChange) -> tuple[Carriage, str]:

@@ -37,6 +37,8 @@ CASES: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]], s
         0.5,
         30,
     ),
+    "by a name that is a unit": (("days", COUNT), ("weeks", COUNT), "d -> weeks", 14, 2),
+    "another zero": (("heat_c", COUNT), ("heat_f", COUNT), "C -> F", 225, 437),
     "cents": (
         ("amount", {**NUMBER, "description": "The amount in euros."}),
         ("amount", {**COUNT, "description": "The amount in cents."}),
@@ -97,6 +99,17 @@ def test_another_unit_is_one_question_whose_answer_is_carried(case: str) -> None
     (route,) = release.routes["log_downtime"]
     assert route.inward({new[0]: now}, release.before.sources["log_downtime"]) == {old[0]: was}
     assert route.restated[old[0]].outward(was) == now
+
+
+@pytest.mark.parametrize(("one", "other"), [("weight_kg", "weight_lb"), ("minutes", "months")])
+def test_a_unit_that_nothing_converts_is_said_until_it_is_answered(one: str, other: str) -> None:
+    told = Answers(params={"log_downtime": {one: other}})
+    (row,) = read((one, COUNT), (other, COUNT), told).reading.rows
+    assert (row.severity, row.carriage) == ("breaking", "said")
+    assert f'[param_units.log_downtime] {one} = ""' in row.note
+    same = Answers(params=told.params, param_units={"log_downtime": {one: ""}})
+    (row,) = read((one, COUNT), (other, COUNT), same).reading.rows
+    assert row.carriage == "carried"
 
 
 def test_no_conversion_is_an_answer_too() -> None:
