@@ -220,6 +220,48 @@ def test_choices_in_other_words_are_asked_once_and_the_answer_is_carried(
     assert (code, found["left_out"], set(ends(found).values())) == (0, {}, {"passed"})
 
 
+def test_choices_that_become_numbers_are_asked_and_the_answer_is_carried(
+    toolshift: Run, shop: Path
+) -> None:
+    order = {**ORDER, "status": {"type": "integer", "enum": [1, 2]}}
+    new = listed({**LISTED, "properties": {"result": rows(**order)}}, record(**order))
+    _, found = change(toolshift, shop, new)
+    asked = {one["of"].rpartition(".")[2] for one in found["questions"]}
+    assert (asked, found["left_out"]) == ({"open", "sent"}, {})
+    answer(shop, open="2", sent="1")
+    code, found = change(toolshift, shop, new)
+    assert {row["carriage"] for row in found["rows"]} == {"carried"}
+    assert (code, found["left_out"], set(ends(found).values())) == (0, {}, {"passed"})
+
+
+def test_a_number_becomes_choices_by_an_answer_alone(toolshift: Run, shop: Path) -> None:
+    kinds = {"type": "string", "enum": ["light", "heavy"]}
+    new = listed(order=record(**{**ORDER, "weight": kinds}))
+    _, found = change(toolshift, shop, new)
+    (row,) = found["rows"]
+    assert (row["carriage"], row["note"]) == ("said", "weight: nothing carries its new type")
+    told = '[result_values.get_order.weight]\n"1250.0" = "heavy"\n"500.0" = "light"\n'
+    (shop / "change.mapping.toml").write_text(told)
+    code, found = change(toolshift, shop, new)
+    (row,) = found["rows"]
+    assert row["carriage"] == "carried"
+    assert (code, ends(found)["alike"]) == (3, "passed"), "the answer of one task is a number"
+    assert [*found["left_out"]] == ["weight"]
+
+
+def test_seconds_that_become_a_date_are_carried(toolshift: Run, shop: Path) -> None:
+    module = SHOP.replace("weight: float", "weight: int").replace("1250.0", "1771027200")
+    (shop / "shop_tools.py").write_text(module.replace("500.0", "0").replace("750.0", "0"))
+    (shop / "tasks.yaml").write_text(TASKS.replace('"1250"', '"1771027200"'))
+    (shop / "change.mapping.toml").write_text(
+        '[units.get_order]\nweight = "unix seconds -> date"\n'
+    )
+    listing = {"type": "object", "properties": {"result": rows(**{**ORDER, "weight": {}})}}
+    new = listed(listing, record(**{**ORDER, "weight": {**TEXT, "format": "date"}}))
+    _, found = change(toolshift, shop, new)
+    assert ends(found)["weight"] == "passed", found["left_out"]
+
+
 def test_a_renamed_value_is_asked_and_the_answer_is_carried(toolshift: Run, shop: Path) -> None:
     order = {**ORDER, "parcel": TEXT}
     del order["tracking"]

@@ -220,11 +220,16 @@ def valued(release: Release, change: ToolChange) -> Judgement:
         return "said", "it is inside of an argument that has another form, and is not carried"
     if words and all(words.get(one) for each in found for one in words_of(each.old, each.new)[0]):
         return loosened(release, change)
+    fitting = False
     for one in found:
         example = sample(one.new)
-        if not _taken(release, change, one, example):
+        if _taken(release, change, one, example):
+            continue
+        of_today = fitted(sample(one.old), one.new)
+        if not any(_taken(release, change, one, each) for each in of_today):
             return "said", f"the tool behind it cannot take {as_text(example)[:60]}"
-    return "carried", ""
+        fitting = True
+    return loosened(release, change) if fitting else ("carried", "")
 
 
 def _taken(release: Release, change: ToolChange, one: Met, example: Any) -> bool:

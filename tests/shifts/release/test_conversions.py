@@ -112,6 +112,11 @@ def test_a_unit_that_nothing_converts_is_said_until_it_is_answered(one: str, oth
     assert row.carriage == "carried"
 
 
+def test_a_number_that_becomes_a_text_is_carried() -> None:
+    (row,) = read(("offset", COUNT), ("offset", TEXT)).reading.rows
+    assert (row.severity, row.carriage) == ("breaking", "carried")
+
+
 def test_no_conversion_is_an_answer_too() -> None:
     old, new, *_ = CASES["by the description"]
     settling = read(old, new, Answers(param_units={"log_downtime": {"duration": ""}}))

@@ -22,6 +22,7 @@ from toolshift.interop.tools import Source
 from toolshift.shifts.release.conversions import conversion_between, conversions, unit_gained
 from toolshift.shifts.release.mapping import UNDECIDED, Answers, WrongEntry
 from toolshift.shifts.release.match import POSSIBLE, SURE, alike_names, alike_texts, words
+from toolshift.shifts.release.nested import words_of
 from toolshift.shifts.release.paging import list_in, paged_by
 from toolshift.shifts.release.results import (
     SLOT,
@@ -363,8 +364,8 @@ def _settle_choices(
     values: dict[str, dict[str, str]],
     known: Known,
 ) -> None:
-    was, now = choices_of(place.schema), choices_of(target.schema)
-    if not was or not now:
+    was, now = _words_of(place, target)
+    if not was or not now or (was == now and place.kinds == target.kinds):
         return
     sets = frozenset(was), frozenset(now)
     given = values.get(path[-1], {})
@@ -387,6 +388,17 @@ def _settle_choices(
     table = draft.match(path, olds, news, given, alike, possible=0.0)
     if table:
         values[path[-1]] = known[sets] = table
+
+
+def _words_of(place: Place, target: Place) -> tuple[list[str], list[str]]:
+    """The words of a value on both sides: numbers have words beside choices, and so have yes and
+    no.
+    """
+    was, now = choices_of(place.schema), choices_of(target.schema)
+    if was and now:
+        return was, now
+    beside = words_of(place.schema, target.schema)
+    return (was or [*beside[0]]), (now or [*beside[1]])
 
 
 def _common(choices: Iterable[str]) -> frozenset[str]:
@@ -482,6 +494,8 @@ def _check_words(
     target = form.news.get(form.moved(form.old_path(path))) if place is not None else None
     was = choices_of(place.schema) if place is not None else []
     now = choices_of(target.schema) if target is not None else []
+    if place is not None and target is not None:
+        was, now = _words_of(place, target)
     for old, new in table.items():
         if was and old not in was:
             raise WrongEntry((*spot, old), unknown("value", old, was))
