@@ -123,6 +123,18 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
     return "said", "the tool of today takes what it does by itself: it may write, and names none"
 
 
+def is_same_default(release: Release, change: ToolChange) -> bool:
+    """Whether another default means what today's means: 1800 seconds, after 30 minutes."""
+    route = route_of(release, change)
+    olds = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
+    if change.kind != "default_changed" or route is None or change.where not in olds:
+        return False
+    try:
+        return same(route.told(change.where, change.after, olds[change.where]), change.before)
+    except (Unsayable, KeyError):
+        return False
+
+
 def required(release: Release, change: ToolChange) -> Judgement:
     """A parameter that has to be said now: carried where its value is known, else asked."""
     path = new_path(release, change)

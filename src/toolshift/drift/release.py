@@ -30,6 +30,7 @@ from toolshift.drift.carried_inputs import (
     UNCONVERTED,
     Carriage,
     defaulted,
+    is_same_default,
     loosened,
     new_path,
     no_longer_required,
@@ -298,6 +299,12 @@ def read_release(
         for severity in reversed(SEVERITIES)
         for event in report.events
         if event.severity == severity
+    ]
+    rows = [
+        msgspec.structs.replace(row, severity="harmless")
+        if row.change is not None and is_same_default(release, row.change)
+        else row
+        for row in rows
     ]
     rows += _other_errors(release)
     rows.sort(key=lambda row: -SEVERITIES.index(row.severity))

@@ -112,6 +112,20 @@ def test_a_unit_that_nothing_converts_is_said_until_it_is_answered(one: str, oth
     assert row.carriage == "carried"
 
 
+@pytest.mark.parametrize(("seconds", "severity"), [(1800, "harmless"), (60, "maybe")])
+def test_a_default_in_another_unit_is_held_against_that_of_today(
+    seconds: int, severity: str
+) -> None:
+    old, new = ({**COUNT, "default": default} for default in (30, seconds))
+    answers = Answers(
+        params={"log_downtime": {"hold_minutes": "hold_seconds"}},
+        param_units={"log_downtime": {"hold_minutes": "min -> s"}},
+    )
+    rows = read(("hold_minutes", old), ("hold_seconds", new), answers).reading.rows
+    (row,) = [one for one in rows if one.change and one.change.kind == "default_changed"]
+    assert row.severity == severity
+
+
 def test_a_number_that_becomes_a_text_is_carried() -> None:
     (row,) = read(("offset", COUNT), ("offset", TEXT)).reading.rows
     assert (row.severity, row.carriage) == ("breaking", "carried")
