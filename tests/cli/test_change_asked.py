@@ -366,3 +366,12 @@ def test_choices_beside_null_are_asked_as_others_are(toolshift: Run, shop: Path,
     fill(shop, "paid", "settled")
     _, said, _ = toolshift("change", "old.json", "new.json", "--json")
     assert carriages(json.loads(said), "choice_replaced") == ["carried"]
+
+
+def test_a_value_of_another_type_is_told_the_entry_of_its_conversion(
+    toolshift: Run, shop: Path
+) -> None:
+    new = [listed(), GET, tool("refund_order", "Refund an order.", None, "order", "reason")]
+    new[-1]["inputSchema"]["properties"]["reason"] = WHOLE
+    left = change(toolshift, shop, new)["left_out"]
+    assert 'say how under [param_units.refund_order] reason = "..."' in left["refund"]

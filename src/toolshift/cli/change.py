@@ -412,7 +412,7 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if code == 4 or reading.is_unseen:
         return
     if reading.untested or reading.untested_tasks:
-        rows, tasks = len(reading.untested), len(reading.untested_tasks)
+        rows, tasks = len(in_one(reading.untested)), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
         what += [f"{tasks} affected task{'s' * (tasks != 1)}"] if tasks else []
         say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")

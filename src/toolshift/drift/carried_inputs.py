@@ -125,10 +125,10 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
 
 def is_same_default(release: Release, change: ToolChange) -> bool:
     """Whether another default means what today's means: 1800 seconds, after 30 minutes."""
-    route = route_of(release, change)
-    olds = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
-    if change.kind != "default_changed" or route is None or change.where not in olds:
+    route = route_of(release, change) if change.kind == "default_changed" else None
+    if route is None:
         return False
+    olds = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
     try:
         return same(route.told(change.where, change.after, olds[change.where]), change.before)
     except (Unsayable, KeyError):

@@ -60,6 +60,13 @@ CASES: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]], s
         ["a", "b"],
         "a,b",
     ),
+    "a date in words, and seconds": (
+        ("day", {**TEXT, "description": "The day, YYYY-MM-DD."}),
+        ("day", {**COUNT, "description": "The day, unix seconds of its start."}),
+        "date -> unix seconds",
+        "2026-03-09",
+        1773014400,
+    ),
     "a date": (
         ("day", {**TEXT, "format": "date"}),
         ("day", {**TEXT, "format": "date-time"}),

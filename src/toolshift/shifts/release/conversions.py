@@ -133,9 +133,13 @@ def _format_of(name: str, schema: Mapping[str, Any], kinds: frozenset[str]) -> s
     """How a value writes a moment; "" where it is none."""
     form, text = schema.get("format"), str(schema.get("description") or "").lower()
     if kinds == {"string"}:
-        return str(form) if form in FORMATS else ""
+        told = "date" if re.search(r"\byyyy-mm-dd(?![\w-]|.?hh)", text) else ""
+        return str(form) if form in FORMATS else told
     named = words(name)
-    if kinds <= _NUMBERS and kinds and {"at", "time", "timestamp", "date"} & set(named):
+    is_moment = {"at", "time", "timestamp", "date"} & set(named) or re.search(
+        r"\b(?:unix|epoch)\b", text
+    )
+    if kinds <= _NUMBERS and kinds and is_moment:
         return "unix milliseconds" if "milli" in text or "ms" in named else "unix seconds"
     return ""
 

@@ -34,7 +34,7 @@ from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
 from toolshift.interop.parts import core_of, listed_in
-from toolshift.interop.schema import checkable, choices_of
+from toolshift.interop.schema import checkable, choices_of, fitted
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, routes
@@ -672,7 +672,8 @@ def _failure(release: Release, scene: Scene, step: Step) -> str:
     except (msgspec.DecodeError, LookupError, TypeError):  # an error that is a plain text
         told = step.text
     said = " ".join(str(told).split())[:200]
-    return f'its call of {step.name} is answered "{said}"{_other_choice(release, step)}'
+    advice = _other_choice(release, step) or _other_form(release, step)
+    return f'its call of {step.name} is answered "{said}"{advice}'
 
 
 def _other_choice(release: Release, step: Step) -> str:
@@ -690,6 +691,28 @@ def _other_choice(release: Release, step: Step) -> str:
             place = f"[values.{route.old}.{back.get(param.name, param.name)}]"
             now = "..." if near is None else f'"{near}"'
             return f". Say by which choice it goes, under {place} {as_key(value)} = {now}"
+    return ""
+
+
+def _other_form(release: Release, step: Step) -> str:
+    """Where a mapping says how a value is written that a call of a task passes in a type of before;
+    "" where each is of its type.
+    """
+    target = release.after.sources.get(step.name)
+    said = step.arguments if isinstance(step.arguments, dict) else {}
+    for param in target.tool.params if target is not None else ():
+        schema = core_of(param.schema)
+        if param.name not in said or not schema.get("type"):
+            continue
+        if any(True for _ in fitted(said[param.name], {"type": schema["type"]})):
+            continue
+        for route in release.routes.get(step.name, ()):
+            back = {new: old for old, new in release.answers.params.get(route.old, {}).items()}
+            name = as_key(back.get(param.name, param.name))
+            return (
+                f". If it is written in another way now, say how under [param_units.{route.old}] "
+                f'{name} = "..."'
+            )
     return ""
 
 
