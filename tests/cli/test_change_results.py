@@ -80,6 +80,7 @@ TEXT: dict[str, Any] = {"type": "string"}
 MAYBE: dict[str, Any] = {"type": ["string", "null"]}
 STATUS = {"enum": ["open", "sent"]}
 WEIGHT = {"type": "number"}
+FLAG = {"type": "boolean"}
 ORDER = {"id": TEXT, "status": STATUS, "tracking": TEXT, "weight": WEIGHT}
 
 
@@ -246,7 +247,39 @@ def test_a_number_becomes_choices_by_an_answer_alone(toolshift: Run, shop: Path)
     (row,) = found["rows"]
     assert row["carriage"] == "carried"
     assert (code, ends(found)["alike"]) == (3, "passed"), "the answer of one task is a number"
-    assert [*found["left_out"]] == ["weight"]
+    left = found["left_out"]
+    assert [*left] == ["weight"]
+    assert left["weight"].endswith("does not say the answer that it expects")
+
+
+def test_a_number_of_another_name_and_unit_is_asked_by_its_type(toolshift: Run, shop: Path) -> None:
+    order = {**ORDER, "amount_mg": {"type": "integer"}}
+    del order["weight"]
+    _, found = change(toolshift, shop, listed(order=record(**order)))
+    assert "fields.get_order.weight" in [one["of"] for one in found["questions"]]
+
+
+def test_a_boolean_of_results_that_becomes_choices_is_asked_without_a_guess(
+    toolshift: Run, shop: Path
+) -> None:
+    (shop / "shop_tools.py").write_text(
+        SHOP.replace("weight: float", "weight: bool")
+        .replace("1250.0", "True").replace("500.0", "False").replace("750.0", "False")
+    )  # fmt: skip
+    (shop / "tasks.yaml").write_text(TASKS[: TASKS.index("  - id: weight")])
+    listing = {"type": "object", "properties": {"result": rows(**{**ORDER, "weight": FLAG})}}
+    order = {**ORDER, "heaviness": {"type": "string", "enum": ["light", "heavy"]}}
+    del order["weight"]
+    new = listed(listing, record(**order))
+    _, found = change(toolshift, shop, new)
+    asked = {one["of"]: one["likeliest"] for one in found["questions"]}
+    of = "result_values.get_order.weight"
+    assert {"fields.get_order.weight", f"{of}.true", f"{of}.false"} == {*asked}
+    assert asked[f"{of}.true"] == asked[f"{of}.false"] == ""
+    answer(shop, weight="heaviness", true="heavy", false="light")
+    code, found = change(toolshift, shop, new)
+    assert ({row["carriage"] for row in found["rows"]}, found["questions"]) == ({"carried"}, [])
+    assert (code, found["left_out"], set(ends(found).values())) == (0, {}, {"passed"})
 
 
 def test_seconds_that_become_a_date_are_carried(toolshift: Run, shop: Path) -> None:

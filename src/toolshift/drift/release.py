@@ -378,8 +378,6 @@ class _Judge:
     def _of_results(self, change: ToolChange) -> tuple[Carriage, str]:
         """Whether a change of results is carried: it may be many, and needs all of them to be."""
         state, note = _results(self.release, change)
-        if state == "said":
-            return state, note
         own = [
             q
             for q in (*self.asked.first, *self.asked.rest)

@@ -651,6 +651,8 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     elif not scene.solvable and needed & release.lost:
         names = ", ".join(sorted(needed & release.lost))
         why = f": its expected calls need {names}, which is gone{why}"
+    elif scene.solvable and not failed:
+        why = ": what its calls return now does not say the answer that it expects"
     raise NotApplicable(f"the task cannot be expressed in the new tools{why}")
 
 
