@@ -302,6 +302,12 @@ def test_a_renamed_value_is_asked_and_the_answer_is_carried(toolshift: Run, shop
     _, found = change(toolshift, shop, new)
     assert [one["of"] for one in found["questions"]] == ["fields.get_order.tracking"]
     assert [row["carriage"] for row in found["rows"]] == ["asked"]
+    code, text, _ = toolshift(
+        "change", "python:shop_tools", "new.json", "--world", "tasks.yaml", "--agent", "oracle"
+    )
+    assert code == 3, "what a guess passes does not hold"
+    assert "Not tested: 4 affected tasks" in text
+    assert "To test it: answer the question" in " ".join(text.split())
     answer(shop, tracking="parcel")
     code, found = change(toolshift, shop, new)
     assert (code, ends(found)["tracking"]) == (0, "passed")

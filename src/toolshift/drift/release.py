@@ -202,7 +202,8 @@ class Reading(msgspec.Struct, frozen=True):
     def untested_tasks(self) -> dict[str, str]:
         """The tasks that a change affects and that some agent has no verdict with it in, and why.
 
-        A task that fails without the change is none: what fails cannot be lost.
+        So is each task of a change that is only guessed or not carried: its verdicts say nothing
+        of that change. A task that fails without the change is none: what fails cannot be lost.
         """
         meet = {task for row in self.rows if row.may_break_calls for task in row.tasks}
         found = {task: why for task, why in self.left_out.items() if task in meet}
@@ -211,6 +212,11 @@ class Reading(msgspec.Struct, frozen=True):
                 if task in meet and not one.tested and not one.clean.startswith("failed"):
                     void = NO_VERDICT if one.clean == "void" or one.shifted else NOT_RUN
                     found.setdefault(task, f"{agent}: {void}")
+        for row in self.rows if self.outcomes else ():
+            if row.untested and row.may_break_calls and row.carriage != "carried":
+                for task in row.tasks:
+                    if any(each[task].tested for each in self.outcomes.values() if task in each):
+                        found.setdefault(task, row.untested)
         return found
 
     @property

@@ -160,7 +160,9 @@ def unmeasured_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
 
 def untested_in_words(reading: Reading) -> Iterator[str]:
     """What was not tested, a reason a line: tasks first, then the changes that no task tells of."""
-    left = {} if reading.is_unseen else {**reading.untested_tasks, **reading.left_out}
+    of_rows = {row.untested for row in reading.rows}
+    own = {task: why for task, why in reading.untested_tasks.items() if why not in of_rows}
+    left = {} if reading.is_unseen else {**own, **reading.left_out}
     for why, tasks in _grouped((why, task) for task, why in left.items()):
         yield f"task{'s' * (len(tasks) > 1)} {_some(tasks)}: {why}."
     rows = [row for row in reading.rows if row.untested and row.untested not in left.values()]
