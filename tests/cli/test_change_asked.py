@@ -375,3 +375,24 @@ def test_a_value_of_another_type_is_told_the_entry_of_its_conversion(
     new[-1]["inputSchema"]["properties"]["reason"] = WHOLE
     left = change(toolshift, shop, new)["left_out"]
     assert 'say how under [param_units.refund_order] reason = "..."' in left["refund"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "wrong"),
+    [
+        ('[values.find.state]\npaid = "setled"\n', "'setled': did you mean settled?"),
+        ('[values.find.state]\npayed = "settled"\n', "'payed': did you mean paid"),
+        ('[values.find.stat]\npaid = "settled"\n', "'stat': did you mean state?"),
+    ],
+)
+def test_a_choice_or_a_parameter_that_is_not_there_is_refused(
+    toolshift: Run, shop: Path, entry: str, wrong: str
+) -> None:
+    for side, last in (("old", "paid"), ("new", "settled")):
+        state = {"type": "string", "enum": ["open", last]}
+        listing = [tool("find", "Find orders.", None, "customer", state=state)]
+        (shop / f"{side}.json").write_text(json.dumps(listing))
+    (shop / "change.mapping.toml").write_text(entry)
+    code, _, said = toolshift("change", "old.json", "new.json")
+    assert code == 2
+    assert wrong in " ".join(said.split())
