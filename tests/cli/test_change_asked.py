@@ -347,3 +347,52 @@ def test_a_value_that_is_no_choice_now_is_told_its_entry(toolshift: Run, shop: P
     mapping = shop / "change.mapping.toml"
     mapping.write_text('[values.refund_order.reason]\nbroken = "Broken"\n')
     assert ends(change(toolshift, shop, new))["refund"] == "passed"
+
+
+@pytest.mark.parametrize("wrap", ["anyOf", "oneOf", "enum"])
+def test_choices_beside_null_are_asked_as_others_are(toolshift: Run, shop: Path, wrap: str) -> None:
+    def sides(*choices: str) -> Tools:
+        listing = {"type": "string", "enum": [*choices]}
+        beside = {"type": ["string", "null"], "enum": [*choices, None]}
+        state = beside if wrap == "enum" else {wrap: [listing, {"type": "null"}]}
+        return [tool("find", "Find orders.", None, "customer", state=state)]
+
+    (shop / "old.json").write_text(json.dumps(sides("open", "paid")))
+    (shop / "new.json").write_text(json.dumps(sides("open", "settled")))
+    _, said, wrong = toolshift("change", "old.json", "new.json", "--json")
+    found = json.loads(said)
+    assert [one["of"] for one in found["questions"]] == ["values.find.state.paid"], wrong
+    assert carriages(found, "choice_replaced") == ["asked"]
+    fill(shop, "paid", "settled")
+    _, said, _ = toolshift("change", "old.json", "new.json", "--json")
+    assert carriages(json.loads(said), "choice_replaced") == ["carried"]
+
+
+def test_a_value_of_another_type_is_told_the_entry_of_its_conversion(
+    toolshift: Run, shop: Path
+) -> None:
+    new = [listed(), GET, tool("refund_order", "Refund an order.", None, "order", "reason")]
+    new[-1]["inputSchema"]["properties"]["reason"] = WHOLE
+    left = change(toolshift, shop, new)["left_out"]
+    assert 'say how under [param_units.refund_order] reason = "..."' in left["refund"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "wrong"),
+    [
+        ('[values.find.state]\npaid = "setled"\n', "'setled': did you mean settled?"),
+        ('[values.find.state]\npayed = "settled"\n', "'payed': did you mean paid"),
+        ('[values.find.stat]\npaid = "settled"\n', "'stat': did you mean state?"),
+    ],
+)
+def test_a_choice_or_a_parameter_that_is_not_there_is_refused(
+    toolshift: Run, shop: Path, entry: str, wrong: str
+) -> None:
+    for side, last in (("old", "paid"), ("new", "settled")):
+        state = {"type": "string", "enum": ["open", last]}
+        listing = [tool("find", "Find orders.", None, "customer", state=state)]
+        (shop / f"{side}.json").write_text(json.dumps(listing))
+    (shop / "change.mapping.toml").write_text(entry)
+    code, _, said = toolshift("change", "old.json", "new.json")
+    assert code == 2
+    assert wrong in " ".join(said.split())

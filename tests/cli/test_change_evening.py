@@ -143,7 +143,8 @@ def test_the_same_change_of_several_tools_is_one_row(toolshift: Run, desk: Path)
     for name, each in (("old.json", old), ("new.json", new)):
         Path(name).write_text(json.dumps(each))
     _, said, _ = toolshift("change", "old.json", "new.json")
-    assert "1 change (" in said
+    assert "1 change (1 breaking)" in said
+    assert "Not tested: 1 breaking change," in said
     assert "get_a, get_b, get_c and 1 more, id: a parameter is of another type" in " ".join(
         said.split()
     )

@@ -278,3 +278,53 @@ def test_all_tasks_of_a_file_are_run_and_a_run_of_some_says_so(
     assert "20 of the 23 tasks of shop@" in said
     assert "--tasks 23" in said
     assert "tasks of shop@" not in toolshift(*words, "--tasks", "23", "--out", "all")[1]
+
+
+FLAKY = """
+import toolshift
+from verdict_agents import learned
+
+def flaky(messages, tools):
+    now = "at once" in str(tools) and "Cancel" in str(messages)
+    return toolshift.Reply(failure="no quota") if now else learned(messages, tools)
+"""
+
+
+@pytest.mark.parametrize("agents", [("flaky",), ("flaky", "learned")])
+def test_an_affected_task_without_a_verdict_is_not_tested(
+    toolshift: Run, shop: list[dict[str, Any]], agents: tuple[str, ...]
+) -> None:
+    Path("flaky_agents.py").write_text(f"{FLAKY}\n")
+    new = json.loads(json.dumps(shop))
+    next(t for t in new if t["name"] == "cancel_order")["description"] = "Cancel all at once."
+    words = [word for one in agents for word in ("--agent", f"flaky_agents:{one}")]
+    code, found, text = changed(toolshift, new, *words)
+    assert {row["severity"] for row in found["rows"]} == {"maybe"}
+    assert (code, found["outcomes"]["flaky_agents:flaky"]["cancel"]["clean"]) == (3, "passed")
+    said = " ".join(text.split())
+    assert "Not tested: 1 affected task" in said
+    assert "task cancel: flaky_agents:flaky: its episodes are void" in said
+    assert changed(toolshift, new, *words, "--allow-untested")[0] == 0
+
+
+def test_a_change_of_requests_alone_does_not_decide_the_exit_code(
+    toolshift: Run, shop: list[dict[str, Any]]
+) -> None:
+    def document(**more: Any) -> dict[str, Any]:
+        key = {"name": "order_id", "in": "query", "required": True, "schema": {"type": "string"}}
+        get = {"operationId": "get_order", "summary": "Look up an order.", "parameters": [key]}
+        scheme = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+        whole = {"openapi": "3.0.3", "paths": {"/order": {"get": get}}, **more}
+        return {**whole, "components": {"securitySchemes": scheme}}
+
+    Path("old.json").write_text(json.dumps(document()))
+    Path("new.json").write_text(json.dumps(document(security=[{"key": []}])))
+    own = {"world": "shop", "tools": {"python": ["verdict_tools:get_order"]}, "tasks": TASKS[:2]}
+    Path("tasks.yaml").write_text(json.dumps(own))
+    words = ("change", "old.json", "new.json", "--world", "tasks.yaml", "--out", "run", *LEARNED)
+    code, said, wrong = toolshift(*words, "--junit", "said.xml", "--markdown", "said.md")
+    assert code == 0, said + wrong
+    assert "Nothing of this change can be shown to an agent" in " ".join(said.split())
+    assert "another shift" not in said
+    assert not Tree.parse("said.xml").getroot().findall(".//error")
+    assert "Nothing was measured" not in Path("said.md").read_text()

@@ -116,3 +116,18 @@ def test_what_changed_of_a_parameter_that_the_call_leaves_out_is_not_blamed() ->
     assert "choices" in told(passed, other)
     retold = dataclasses.replace(passed, schema={**passed.schema, "description": "From 0 to 100."})
     assert told(retold, left_out) == f"{passed.name} of {tool.name} has another description"
+
+
+def test_a_parameter_that_is_passed_by_its_old_name_is_not_left_out() -> None:
+    clean = next(iter(clean_scenes("poi", 1)))
+    call = next(step for step in clean.calls if step.kind == "call")
+    tool = next(one for one in clean.reachable if one.name == call.name)
+    passed = dataclasses.replace(tool.params[0], required=False)
+    renamed = dataclasses.replace(
+        passed, name="other_name", schema={**passed.schema, "default": "x"}
+    )
+    before = msgspec.structs.replace(tool, params=(passed,))
+    after = msgspec.structs.replace(tool, params=(renamed,))
+    assert [*_of_tool(before, after, call)] == [f"{passed.name} of {tool.name} is other_name"]
+    unsaid = msgspec.structs.replace(call, arguments={})
+    assert "left out" in " ".join(_of_tool(before, after, unsaid))

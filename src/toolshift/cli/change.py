@@ -51,6 +51,7 @@ from toolshift.drift.release import (
     with_runs,
 )
 from toolshift.drift.release_text import (
+    UNSEEN,
     agent_in_words,
     ends_in_words,
     in_one,
@@ -215,7 +216,7 @@ def _run(
     """The reading with what the agents did, and the folder of their run."""
     reading = settling.reading
     if not options.worlds or not reading.rows:
-        return with_runs(reading, None, (), (), ""), None
+        return with_runs(reading, None, (), (), {}), None
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{RELEASE}.json"
         write(path, settling.shift.encode())
@@ -242,8 +243,8 @@ def _expected(options: ChangeOptions) -> Calls:
     return expected_calls(make_plan(select(chosen)))
 
 
-def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
-    """The plan; where the change fits none of the tasks the clean one, and why."""
+def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, Mapping[str, str]]:
+    """The plan; where the change fits none of the tasks the clean one, and why, by lineage."""
     given = {name: given_tasks(name) for name in options.worlds}
     chosen = Selection(
         worlds=options.worlds,
@@ -253,10 +254,10 @@ def _planned(shift: str, options: ChangeOptions) -> tuple[Plan, str]:
         placebo=False,
     )
     try:
-        return make_plan(select(chosen)), ""
+        return make_plan(select(chosen)), {}
     except FitsNoTask as wrong:
         clean = msgspec.structs.replace(chosen, shifts=("clean",))
-        return make_plan(select(clean)), str(wrong)
+        return make_plan(select(clean)), wrong.reasons
 
 
 # -- what is written -------------------------------------------------------------------------------
@@ -402,14 +403,16 @@ def _print_end(reading: Reading, run: Path | None, options: ChangeOptions) -> No
     if run and losses:
         say(f"  {command('trace', run, losses[0][2].episode)}")
     code = reading.exit_code(options.allow_untested)
+    if reading.is_unseen:
+        say_wrapped(f"{UNSEEN}.", "")
     if reading.rows:
         for agent in reading.unmeasured:
             told = unmeasured_in_words(agent, reading.outcomes[agent])
             say_wrapped(f"Nothing was measured for {told}.", "")
-    if code == 4:
+    if code == 4 or reading.is_unseen:
         return
     if reading.untested or reading.untested_tasks:
-        rows, tasks = len(reading.untested), len(reading.untested_tasks)
+        rows, tasks = len(in_one(reading.untested)), len(reading.untested_tasks)
         what = [f"{rows} breaking change{'s' * (rows != 1)}"] if rows else []
         what += [f"{tasks} affected task{'s' * (tasks != 1)}"] if tasks else []
         say_wrapped(f"Not tested: {' and '.join(what)}, below (--allow-untested accepts it).", "")

@@ -6,7 +6,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -76,7 +76,15 @@ class MissingPlugin(UsageError):
 
 
 class FitsNoTask(UsageError):
-    """A shift can be applied to none of the tasks that were chosen."""
+    """A shift can be applied to none of the tasks that were chosen.
+
+    Attributes:
+        reasons: by lineage of a task, why not.
+    """
+
+    def __init__(self, message: str, reasons: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.reasons = reasons
 
 
 class ConnectionDropped(UsageError):

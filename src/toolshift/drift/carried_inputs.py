@@ -8,9 +8,11 @@ from typing import Any, Literal
 from toolshift.core.canonical import same
 from toolshift.core.values import as_text
 from toolshift.drift.changes import ToolChange
+from toolshift.drift.effects import in_other_units
 from toolshift.interop.parts import kinds_of, members_of
 from toolshift.interop.schema import fitted, sample, usual
 from toolshift.shifts.release.mapped_tools import Route
+from toolshift.shifts.release.mapping import as_key
 from toolshift.shifts.release.nested import (
     Meeting,
     Met,
@@ -24,6 +26,12 @@ from toolshift.shifts.release.release import Release
 
 Carriage = Literal["carried", "asked", "said"]
 Judgement = tuple[Carriage, str]
+
+
+UNCONVERTED = (
+    "its name has another unit now, and nothing converts it; if the value stays the same, answer "
+    '[{}.{}] {} = ""'
+)
 
 
 def route_of(release: Release, change: ToolChange) -> Route | None:
@@ -115,6 +123,18 @@ def defaulted(release: Release, change: ToolChange) -> Judgement:
     return "said", "the tool of today takes what it does by itself: it may write, and names none"
 
 
+def is_same_default(release: Release, change: ToolChange) -> bool:
+    """Whether another default means what today's means: 1800 seconds, after 30 minutes."""
+    route = route_of(release, change) if change.kind == "default_changed" else None
+    if route is None:
+        return False
+    olds = {p.name: p.schema for p in release.before.sources[change.old].tool.params}
+    try:
+        return same(route.told(change.where, change.after, olds[change.where]), change.before)
+    except (Unsayable, KeyError):
+        return False
+
+
 def required(release: Release, change: ToolChange) -> Judgement:
     """A parameter that has to be said now: carried where its value is known, else asked."""
     path = new_path(release, change)
@@ -139,6 +159,9 @@ def new_path(release: Release, change: ToolChange) -> str:
 def renamed(release: Release, change: ToolChange) -> Judgement:
     """A parameter, or a member inside of one, under another name."""
     names = release.answers.params.get(change.old, {})
+    told = release.answers.param_units.get(change.old, {})
+    if in_other_units(str(change.before), str(change.after)) and change.where not in told:
+        return "said", UNCONVERTED.format("param_units", change.old, as_key(change.where))
     if change.where in _met(release, change.old, change.new) or names.get(change.where):
         return "carried", ""
     return "said", "nothing tells what it has become: calls with it fail"
@@ -209,11 +232,16 @@ def valued(release: Release, change: ToolChange) -> Judgement:
         return "said", "it is inside of an argument that has another form, and is not carried"
     if words and all(words.get(one) for each in found for one in words_of(each.old, each.new)[0]):
         return loosened(release, change)
+    fitting = False
     for one in found:
         example = sample(one.new)
-        if not _taken(release, change, one, example):
+        if _taken(release, change, one, example):
+            continue
+        of_today = fitted(sample(one.old), one.new)
+        if not any(_taken(release, change, one, each) for each in of_today):
             return "said", f"the tool behind it cannot take {as_text(example)[:60]}"
-    return "carried", ""
+        fitting = True
+    return loosened(release, change) if fitting else ("carried", "")
 
 
 def _taken(release: Release, change: ToolChange, one: Met, example: Any) -> bool:

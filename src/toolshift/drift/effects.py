@@ -141,6 +141,12 @@ def differently_meant(one: str, other: str) -> bool:
     return bool((mine | theirs) & _UNITS) or contradict(one, other)
 
 
+def in_other_units(one: str, other: str) -> bool:
+    """Whether two names each end in a unit, and these are not the same: `heat_c` and `heat_f`."""
+    last = [each[-1:] for each in (words(one), words(other))]
+    return last[0] != last[1] and all(_UNITS.issuperset(each) and each for each in last)
+
+
 def substituted(one: str, other: str) -> bool:
     """Whether each of two texts has content words that the other lacks."""
     mine, theirs = _own_words(one, other)

@@ -27,8 +27,10 @@ from toolshift.core.intake import Intake
 from toolshift.core.step import Step
 from toolshift.drift.calls import BrokenCall
 from toolshift.drift.carried_inputs import (
+    UNCONVERTED,
     Carriage,
     defaulted,
+    is_same_default,
     loosened,
     new_path,
     no_longer_required,
@@ -42,6 +44,7 @@ from toolshift.drift.carried_inputs import (
     widened,
 )
 from toolshift.drift.changes import OF_REQUESTS, ToolChange
+from toolshift.drift.effects import in_other_units
 from toolshift.drift.events import DriftReport, drift_report
 from toolshift.drift.hypotheses import settled_likely
 from toolshift.drift.lock import lock_in, lock_side
@@ -58,7 +61,7 @@ from toolshift.runs.run_folder import Record
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile
 from toolshift.shifts.release.inputs import Side, side_of
-from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.mapping import Answers, as_key
 from toolshift.shifts.release.release import Release
 from toolshift.shifts.release.resolve import Question, in_words
 from toolshift.worlds.registry import find_world
@@ -197,9 +200,38 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def untested_tasks(self) -> dict[str, str]:
-        """The tasks that a change affects and that could not be run with it, and why."""
+        """The tasks that a change affects and that some agent has no verdict with it in, and why.
+
+        So is each task of a change that is only guessed or not carried: its verdicts say nothing
+        of that change. A task that fails without the change is none: what fails cannot be lost.
+        """
         meet = {task for row in self.rows if row.may_break_calls for task in row.tasks}
-        return {task: why for task, why in self.left_out.items() if task in meet}
+        found = {task: why for task, why in self.left_out.items() if task in meet}
+        for agent, tasks in self.outcomes.items():
+            for task, one in tasks.items():
+                if task in meet and not one.tested and not one.clean.startswith("failed"):
+                    void = NO_VERDICT if one.clean == "void" or one.shifted else NOT_RUN
+                    found.setdefault(task, f"{agent}: {void}")
+        for row in self.rows if self.outcomes else ():
+            if row.untested and row.may_break_calls and row.carriage != "carried":
+                for task in row.tasks:
+                    if any(each[task].tested for each in self.outcomes.values() if task in each):
+                        found.setdefault(task, row.untested)
+        return found
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether the change is none to agents: their calls and their answers stay as they are.
+
+        None of their tasks can then be run with it, and each passes some without it.
+        """
+        ends = [each.values() for each in self.outcomes.values()]
+        return (
+            bool(self.rows and ends)
+            and not any(row.may_break_calls for row in self.rows)
+            and all(task in self.left_out for each in self.outcomes.values() for task in each)
+            and all(any(one.clean == "passed" for one in each) for each in ends)
+        )
 
     @property
     def undoable(self) -> dict[str, list[str]]:
@@ -213,14 +245,16 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def unmeasured(self) -> list[str]:
-        """The agents of which no episode says something of the change."""
+        """The agents of which no episode says something of a change that they can see."""
+        if self.is_unseen:
+            return []
         return [agent for agent, each in self.outcomes.items() if not _tells(each.values())]
 
     def exit_code(self, allow_untested: bool = False) -> int:
         """0 holds, 1 something that passed fails, 3 something is untested, 4 nothing measured."""
         if self.losses:
             return 1
-        if self.outcomes and not self.measured and self.rows:
+        if self.outcomes and not self.measured and self.rows and not self.is_unseen:
             return 4
         return 3 if (self.untested or self.untested_tasks) and not allow_untested else 0
 
@@ -271,6 +305,12 @@ def read_release(
         for severity in reversed(SEVERITIES)
         for event in report.events
         if event.severity == severity
+    ]
+    rows = [
+        msgspec.structs.replace(row, severity="harmless")
+        if row.change is not None and is_same_default(release, row.change)
+        else row
+        for row in rows
     ]
     rows += _other_errors(release)
     rows.sort(key=lambda row: -SEVERITIES.index(row.severity))
@@ -344,8 +384,6 @@ class _Judge:
     def _of_results(self, change: ToolChange) -> tuple[Carriage, str]:
         """Whether a change of results is carried: it may be many, and needs all of them to be."""
         state, note = _results(self.release, change)
-        if state == "said":
-            return state, note
         own = [
             q
             for q in (*self.asked.first, *self.asked.rest)
@@ -435,6 +473,7 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if form.before is None:
         return "carried", "held to what is declared now: a call that returns another form fails"
     left = [f"{path}: nothing carries its new type" for path in form.unlike]
+    left += _in_other_units(release, change.old)
     left += [
         f"{path}: nothing stands for {', '.join(lost)}"
         for path, lost in form.unsaid_values().items()
@@ -442,6 +481,14 @@ def _results(release: Release, change: ToolChange) -> tuple[Carriage, str]:
     if left:
         return "said", "; ".join(left)
     return "carried", f"gone: {', '.join(form.dropped)}" if form.dropped else ""
+
+
+def _in_other_units(release: Release, old: str) -> Iterator[str]:
+    """The values of results whose new names have other units, to which nothing converts them."""
+    told = release.answers.units.get(old, {})
+    for path, new in release.answers.fields.get(old, {}).items():
+        if path not in told and in_other_units(path, new):
+            yield f"{path}: {UNCONVERTED.format('units', old, as_key(path))}"
 
 
 def of_clients(release: Release, change: ToolChange) -> tuple[Carriage, str]:
@@ -517,11 +564,15 @@ _WHY_NOT = {
 
 
 def with_runs(
-    reading: Reading, plan: Plan | None, records: Iterable[Record], agents: Sequence[str], why: str
+    reading: Reading,
+    plan: Plan | None,
+    records: Iterable[Record],
+    agents: Sequence[str],
+    why: Mapping[str, str],
 ) -> Reading:
     """The reading with the tasks that meet each change, and what agents did there.
 
-    `why` says for all tasks why none was run with the change; "" where some were.
+    `why` says by lineage why no task was run with the change; it is empty where some were.
     """
     names = _task_names(plan)
     cells = {cell.id: cell for cell in plan.cells} if plan else {}
@@ -543,7 +594,7 @@ def with_runs(
         for row in (plan.skipped if plan else ())
         if row.cell.shifts and _is_shifted(row.cell)
     }
-    left |= dict.fromkeys(names.values(), why) if why else {}
+    left |= {names[lineage]: reason for lineage, reason in why.items() if lineage in names}
     calls = expected_calls(plan) if plan else []
     outcomes = {
         agent: {task: _placed(one, task, reading.rows, calls) for task, one in tasks.items()}
@@ -757,14 +808,18 @@ def _why(
 def _why_not_met(change: ToolChange, ends: Sequence[Outcome]) -> tuple[str, str]:
     """Why agents have not met a change in tasks that meet it, by how those ended."""
     if not ends or any(one.clean == "passed" and not one.shifted for one in ends):
-        return "the run was stopped or its budget was spent before", "the same command, with more"
+        return NOT_RUN, "the same command, with more"
     if any(one.tested and not one.reached(change) for one in ends):
         return "agents fail before they call it", "an agent that comes so far"
     if any(one.clean.startswith("failed") for one in ends):
         return "its tasks fail without the change too", "an agent that passes them today"
-    return "its episodes are void", "run it again"
+    if any(one.shifted == "void: unrecorded" for one in ends):
+        return NO_VERDICT, "the tools themselves instead of the recording"
+    return NO_VERDICT, "run it again"
 
 
+NOT_RUN = "the run was stopped or its budget was spent before"
+NO_VERDICT = "its episodes are void"
 _NEW_SERVER = "the new server: `tools:` of tasks.yaml"
 _MAPPED = "say in the mapping (--mapping) what it has become"
 

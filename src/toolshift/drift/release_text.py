@@ -17,6 +17,7 @@ from toolshift.report.junit import legal, suite_xml
 
 K = TypeVar("K")
 MAX_NAMED = 6
+UNSEEN = "Nothing of this change can be shown to an agent, so no task was run with it"
 VERDICTS = {
     0: "everything that could be tested still works",
     1: "a task that passed now fails",
@@ -159,7 +160,9 @@ def unmeasured_in_words(agent: str, outcomes: Mapping[str, Outcome]) -> str:
 
 def untested_in_words(reading: Reading) -> Iterator[str]:
     """What was not tested, a reason a line: tasks first, then the changes that no task tells of."""
-    left = reading.left_out
+    of_rows = {row.untested for row in reading.rows}
+    own = {task: why for task, why in reading.untested_tasks.items() if why not in of_rows}
+    left = {} if reading.is_unseen else {**own, **reading.left_out}
     for why, tasks in _grouped((why, task) for task, why in left.items()):
         yield f"task{'s' * (len(tasks) > 1)} {_some(tasks)}: {why}."
     rows = [row for row in reading.rows if row.untested and row.untested not in left.values()]
@@ -238,6 +241,7 @@ def release_markdown(reading: Reading, run: str = "", allow_untested: bool = Fal
         for agent in reading.unmeasured
     ]
     agents += unmeasured
+    agents += [f"- {UNSEEN}"] if reading.is_unseen else []
     sections = [("Agents", agents), ("Lost", lost), ("Asked", open_), ("Not tested", untested)]
     parts += ["\n".join([f"{title}:", "", *lines]) for title, lines in sections if lines]
     parts += [table] if reading.rows else ["Nothing changes."]

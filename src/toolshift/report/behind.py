@@ -149,9 +149,10 @@ def _told(param: Param) -> str:
 
 
 def _of_default(before: Param, after: Param, tool: str, call: Step) -> Iterator[str]:
-    """Another default of a parameter that the call leaves out."""
+    """Another default of a parameter that the call leaves out, by both of its names."""
     was, now = (param.schema.get("default") for param in (before, after))
-    if was != now and after.name not in call.given and not after.required:
+    is_left_out = {before.name, after.name}.isdisjoint(call.given)
+    if was != now and is_left_out and not after.required:
         told = ("nothing" if value is None else as_text(value)[:60] for value in (now, was))
         yield "{} of {} is {} where it is left out, and was {}".format(after.name, tool, *told)
 

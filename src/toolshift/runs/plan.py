@@ -114,7 +114,8 @@ def make_plan(
         names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
         raise FitsNoTask(
             f"{names} cannot be applied to any task of {', '.join(selection.worlds)}: "
-            f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift."
+            f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift.",
+            {row.cell.lineage: row.not_applicable for row in shifted},
         )
     used = {applied.shift for row in rows for applied in (*row.cell.shifts, *row.cell.under)}
     versions = {name: find_shift(name).version for name in sorted(used)}

@@ -37,6 +37,8 @@ CASES: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]], s
         0.5,
         30,
     ),
+    "by a name that is a unit": (("days", COUNT), ("weeks", COUNT), "d -> weeks", 14, 2),
+    "another zero": (("heat_c", COUNT), ("heat_f", COUNT), "C -> F", 225, 437),
     "cents": (
         ("amount", {**NUMBER, "description": "The amount in euros."}),
         ("amount", {**COUNT, "description": "The amount in cents."}),
@@ -57,6 +59,13 @@ CASES: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]], s
         "list -> commas",
         ["a", "b"],
         "a,b",
+    ),
+    "a date in words, and seconds": (
+        ("day", {**TEXT, "description": "The day, YYYY-MM-DD."}),
+        ("day", {**COUNT, "description": "The day, unix seconds of its start."}),
+        "date -> unix seconds",
+        "2026-03-09",
+        1773014400,
     ),
     "a date": (
         ("day", {**TEXT, "format": "date"}),
@@ -97,6 +106,36 @@ def test_another_unit_is_one_question_whose_answer_is_carried(case: str) -> None
     (route,) = release.routes["log_downtime"]
     assert route.inward({new[0]: now}, release.before.sources["log_downtime"]) == {old[0]: was}
     assert route.restated[old[0]].outward(was) == now
+
+
+@pytest.mark.parametrize(("one", "other"), [("weight_kg", "weight_lb"), ("minutes", "months")])
+def test_a_unit_that_nothing_converts_is_said_until_it_is_answered(one: str, other: str) -> None:
+    told = Answers(params={"log_downtime": {one: other}})
+    (row,) = read((one, COUNT), (other, COUNT), told).reading.rows
+    assert (row.severity, row.carriage) == ("breaking", "said")
+    assert f'[param_units.log_downtime] {one} = ""' in row.note
+    same = Answers(params=told.params, param_units={"log_downtime": {one: ""}})
+    (row,) = read((one, COUNT), (other, COUNT), same).reading.rows
+    assert row.carriage == "carried"
+
+
+@pytest.mark.parametrize(("seconds", "severity"), [(1800, "harmless"), (60, "maybe")])
+def test_a_default_in_another_unit_is_held_against_that_of_today(
+    seconds: int, severity: str
+) -> None:
+    old, new = ({**COUNT, "default": default} for default in (30, seconds))
+    answers = Answers(
+        params={"log_downtime": {"hold_minutes": "hold_seconds"}},
+        param_units={"log_downtime": {"hold_minutes": "min -> s"}},
+    )
+    rows = read(("hold_minutes", old), ("hold_seconds", new), answers).reading.rows
+    (row,) = [one for one in rows if one.change and one.change.kind == "default_changed"]
+    assert row.severity == severity
+
+
+def test_a_number_that_becomes_a_text_is_carried() -> None:
+    (row,) = read(("offset", COUNT), ("offset", TEXT)).reading.rows
+    assert (row.severity, row.carriage) == ("breaking", "carried")
 
 
 def test_no_conversion_is_an_answer_too() -> None:

@@ -30,6 +30,12 @@ _UNITS: dict[str, tuple[tuple[str, str, Fraction], ...]] = {
         ("min", "mins?|minutes?", Fraction(60)),
         ("h", "h|hrs?|hours?", Fraction(3600)),
         ("d", "days?", Fraction(86400)),
+        ("weeks", "weeks?|wks?", Fraction(604800)),
+    ),
+    "temperature": (
+        ("C", "c|degrees? c|celsius|centigrade", Fraction(1)),
+        ("F", "f|degrees? f|fahrenheit", Fraction(5, 9)),
+        ("K", "k|kelvins?", Fraction(1)),
     ),
     "money": (
         ("cents", "cents?|pence|minor units?", Fraction(1, 100)),
@@ -46,6 +52,8 @@ _UNITS: dict[str, tuple[tuple[str, str, Fraction], ...]] = {
         ("GB", "gb|gigabytes?", Fraction(10**9)),
     ),
 }
+_ZERO = {"C": Fraction("273.15"), "F": Fraction("459.67") * Fraction(5, 9)}
+"""What stands for zero of a unit, in the unit of its kind whose scale is 1."""
 _SCALE = {name: (kind, scale) for kind, units in _UNITS.items() for name, _, scale in units}
 COMMAS, LIST = "commas", "list"
 """A list as a text with commas, and as a list."""
@@ -65,11 +73,11 @@ def units_in(name: str, description: str) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for kind, units in _UNITS.items():
         for unit, pattern, _ in units:
-            ends = re.search(rf"(?<![a-z])(?:{pattern})$", spaced) and " " in spaced
+            ends = re.search(rf"(?<![a-z])(?:{pattern})$", spaced) and len(spaced) > _LONG
             told = [
                 hit[0]
                 for hit in re.finditer(rf"(?<![\w])(?:{pattern})(?!\w)", description.lower())
-                if len(hit[0]) >= _LONG or f"in {hit[0]}" in description.lower()
+                if len(hit[0]) >= _LONG or re.search(rf"\bin {hit[0]}(?!\w)", description.lower())
             ]
             if ends or told:
                 found.setdefault(kind, set()).add(unit)
@@ -125,9 +133,13 @@ def _format_of(name: str, schema: Mapping[str, Any], kinds: frozenset[str]) -> s
     """How a value writes a moment; "" where it is none."""
     form, text = schema.get("format"), str(schema.get("description") or "").lower()
     if kinds == {"string"}:
-        return str(form) if form in FORMATS else ""
+        told = "date" if re.search(r"\byyyy-mm-dd(?![\w-]|.?hh)", text) else ""
+        return str(form) if form in FORMATS else told
     named = words(name)
-    if kinds <= _NUMBERS and kinds and {"at", "time", "timestamp", "date"} & set(named):
+    is_moment = {"at", "time", "timestamp", "date"} & set(named) or re.search(
+        r"\b(?:unix|epoch)\b", text
+    )
+    if kinds <= _NUMBERS and kinds and is_moment:
         return "unix milliseconds" if "milli" in text or "ms" in named else "unix seconds"
     return ""
 
@@ -154,7 +166,7 @@ def converted(value: Any, how: str) -> Any:
     """A value in another unit or format; as it is where it is none that has one."""
     before, _, after = how.partition(ARROW)
     if before in _SCALE and after in _SCALE:
-        return _scaled(value, _SCALE[before][1] / _SCALE[after][1])
+        return _scaled(value, before, after)
     if before == COMMAS and isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if before == LIST and isinstance(value, list):
@@ -163,12 +175,13 @@ def converted(value: Any, how: str) -> Any:
     return value if moment is None else _written(moment, after)
 
 
-def _scaled(value: Any, scale: Fraction) -> Any:
-    """A number times a scale, exactly where a float can be; one in a text stays a text."""
+def _scaled(value: Any, before: str, after: str) -> Any:
+    """A number in another unit, exactly where a float can be; one in a text stays a text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
     try:
-        number = Fraction(str(value)) * scale
+        plain = Fraction(str(value)) * _SCALE[before][1] + _ZERO.get(before, 0)
+        number = (plain - _ZERO.get(after, 0)) / _SCALE[after][1]
     except (ValueError, OverflowError):
         return value
     made = number.numerator if number.denominator == 1 else float(number)

@@ -22,6 +22,7 @@ from toolshift.interop.tools import Source
 from toolshift.shifts.release.conversions import conversion_between, conversions, unit_gained
 from toolshift.shifts.release.mapping import UNDECIDED, Answers, WrongEntry
 from toolshift.shifts.release.match import POSSIBLE, SURE, alike_names, alike_texts, words
+from toolshift.shifts.release.nested import FLAG, words_of
 from toolshift.shifts.release.paging import list_in, paged_by
 from toolshift.shifts.release.results import (
     SLOT,
@@ -297,14 +298,15 @@ def _alike_places(form: ResultForm) -> Callable[[Place, Place], float]:
         parts = [(0.5, names)]
         if all(texts):
             parts.append((0.3, alike_texts(*texts)))
-        parts.append((0.2, float(one.kinds == other.kinds)))
+        numbers = one.kinds | other.kinds <= _NUMBERS
+        parts.append((0.2, float(one.kinds == other.kinds or numbers)))
         found = sum(w * value for w, value in parts) / sum(w for w, _ in parts)
         full = sorted(words(first)) == sorted(words(second))
         last = words(one.path[-1]) == words(other.path[-1])
         told = bool(texts[0]) and texts[0] == texts[1]
         certain = (full or last or told) and one.kinds == other.kinds
         if bool(choices_of(one.schema)) != bool(choices_of(other.schema)):
-            return found * _DOUBT / 2
+            return max(found * _DOUBT / 2, _LEAST if _is_flag(one, other) else 0.0)
         return max(found, SURE) if certain else found * _DOUBT
 
     return alike
@@ -317,14 +319,20 @@ def _apart(one: list[str], other: list[str]) -> tuple[str, str]:
     return " ".join(one), " ".join(other)
 
 
-_TEXTLIKE = frozenset(("string", "integer", "number"))
+_NUMBERS = frozenset(("integer", "number"))
+_TEXTLIKE = frozenset(("string", *_NUMBERS))
+
+
+def _is_flag(one: Place, other: Place) -> bool:
+    """Whether one of two values is a boolean, and the other one of some choices."""
+    return FLAG in words_of(one.schema, other.schema)
 
 
 def _compatible(one: Place, other: Place) -> bool:
     """Whether a value of one place may be a value of the other."""
     if not one.kinds or not other.kinds or one.kinds & other.kinds:
         return not (one.is_list and other.is_list) or _item(one) == _item(other)
-    return one.kinds <= _TEXTLIKE and other.kinds <= _TEXTLIKE
+    return (one.kinds <= _TEXTLIKE and other.kinds <= _TEXTLIKE) or _is_flag(one, other)
 
 
 def _templates(gone: Mapping[str, Place], come: Mapping[str, Place]) -> list[tuple[str, str]]:
@@ -363,11 +371,17 @@ def _settle_choices(
     values: dict[str, dict[str, str]],
     known: Known,
 ) -> None:
-    was, now = choices_of(place.schema), choices_of(target.schema)
-    if not was or not now:
+    was, now = _words_of(place, target)
+    if not was or not now or (was == now and place.kinds == target.kinds):
         return
     sets = frozenset(was), frozenset(now)
     given = values.get(path[-1], {})
+    if _is_flag(place, target):  # a name tells nothing of what yes and no are
+        told = {
+            word: draft.ask((*path, word), "", 0.0, (*now,)) for word in was if word not in given
+        }
+        values[path[-1]] = {**given, **told}
+        return
     if not given and sets in known:
         values[path[-1]] = known[sets]
         return
@@ -387,6 +401,17 @@ def _settle_choices(
     table = draft.match(path, olds, news, given, alike, possible=0.0)
     if table:
         values[path[-1]] = known[sets] = table
+
+
+def _words_of(place: Place, target: Place) -> tuple[list[str], list[str]]:
+    """The words of a value on both sides: numbers have words beside choices, and so have yes and
+    no.
+    """
+    was, now = choices_of(place.schema), choices_of(target.schema)
+    if was and now:
+        return was, now
+    beside = words_of(place.schema, target.schema)
+    return (was or [*beside[0]]), (now or [*beside[1]])
 
 
 def _common(choices: Iterable[str]) -> frozenset[str]:
@@ -482,6 +507,8 @@ def _check_words(
     target = form.news.get(form.moved(form.old_path(path))) if place is not None else None
     was = choices_of(place.schema) if place is not None else []
     now = choices_of(target.schema) if target is not None else []
+    if place is not None and target is not None:
+        was, now = _words_of(place, target)
     for old, new in table.items():
         if was and old not in was:
             raise WrongEntry((*spot, old), unknown("value", old, was))

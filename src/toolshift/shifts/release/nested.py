@@ -21,6 +21,7 @@ from toolshift.core.values import as_text, is_number
 from toolshift.interop.normal import Node, normal
 from toolshift.interop.parts import (
     Tagged,
+    core_of,
     further_of,
     items_of,
     kinds_of,
@@ -226,7 +227,8 @@ def choices_at(schema: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _listed(schema: Mapping[str, Any]) -> list[Any]:
-    listed = schema.get("enum")
+    """The values that a schema lists, also beside an alternative that is null."""
+    listed = core_of(schema).get("enum")
     return [one for one in listed if one is not None] if isinstance(listed, list) else []
 
 

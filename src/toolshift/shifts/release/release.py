@@ -33,8 +33,8 @@ from toolshift.core.values import as_list, as_text
 from toolshift.episode.grade import regrade
 from toolshift.interop.normal import normal
 from toolshift.interop.opened import folded_call, opened_call, opened_tool
-from toolshift.interop.parts import listed_in
-from toolshift.interop.schema import checkable, choices_of
+from toolshift.interop.parts import core_of, listed_in
+from toolshift.interop.schema import checkable, choices_of, fitted
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, routes
@@ -654,6 +654,8 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     elif not scene.solvable and needed & release.lost:
         names = ", ".join(sorted(needed & release.lost))
         why = f": its expected calls need {names}, which is gone{why}"
+    elif scene.solvable and not failed:
+        why = ": what its calls return now does not say the answer that it expects"
     raise NotApplicable(f"the task cannot be expressed in the new tools{why}")
 
 
@@ -675,7 +677,8 @@ def _failure(release: Release, scene: Scene, step: Step) -> str:
     except (msgspec.DecodeError, LookupError, TypeError):  # an error that is a plain text
         told = step.text
     said = " ".join(str(told).split())[:200]
-    return f'its call of {step.name} is answered "{said}"{_other_choice(release, step)}'
+    advice = _other_choice(release, step) or _other_form(release, step)
+    return f'its call of {step.name} is answered "{said}"{advice}'
 
 
 def _other_choice(release: Release, step: Step) -> str:
@@ -684,7 +687,7 @@ def _other_choice(release: Release, step: Step) -> str:
     target = release.after.sources.get(step.name)
     said = step.arguments if isinstance(step.arguments, dict) else {}
     for param in target.tool.params if target is not None else ():
-        choices, value = listed_in(param.schema), said.get(param.name)
+        choices, value = listed_in(core_of(param.schema)), said.get(param.name)
         if not choices or not isinstance(value, str) or value in choices:
             continue
         near = next((one for one in choices if str(one).casefold() == value.casefold()), None)
@@ -693,6 +696,28 @@ def _other_choice(release: Release, step: Step) -> str:
             place = f"[values.{route.old}.{back.get(param.name, param.name)}]"
             now = "..." if near is None else f'"{near}"'
             return f". Say by which choice it goes, under {place} {as_key(value)} = {now}"
+    return ""
+
+
+def _other_form(release: Release, step: Step) -> str:
+    """Where a mapping says how a value is written that a call of a task passes in a type of before;
+    "" where each is of its type.
+    """
+    target = release.after.sources.get(step.name)
+    said = step.arguments if isinstance(step.arguments, dict) else {}
+    for param in target.tool.params if target is not None else ():
+        schema = core_of(param.schema)
+        if param.name not in said or not schema.get("type"):
+            continue
+        if any(True for _ in fitted(said[param.name], {"type": schema["type"]})):
+            continue
+        for route in release.routes.get(step.name, ()):
+            back = {new: old for old, new in release.answers.params.get(route.old, {}).items()}
+            name = as_key(back.get(param.name, param.name))
+            return (
+                f". If it is written in another way now, say how under [param_units.{route.old}] "
+                f'{name} = "..."'
+            )
     return ""
 
 

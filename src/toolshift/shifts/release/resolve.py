@@ -519,11 +519,24 @@ def _settle_pair(
             continue
         was, now = words_of(param.schema, partner.schema)
         answers = given.values.get(old, {}).get(name, {})
+        if old not in given.split and old not in given.beside.values():
+            _check_words(("values", old, name), was, now, answers)
         if (was and now) or answers:
             choice = draft.words(("values", old, name), was, now, answers, alike_names)
             if choice:
                 values.setdefault(old, {})[name] = choice
     _settle_inside(draft, given, before.sources[old], after.sources[new], params, values)
+
+
+def _check_words(
+    spot: Path, was: Collection[str], now: Collection[str], answers: Mapping[str, str]
+) -> None:
+    """Checks that answers speak of choices that are there, on each side that lists some."""
+    for word, new in answers.items():
+        if was and word not in was:
+            raise WrongEntry((*spot, word), unknown("choice", word, was))
+        if now and new not in ("", UNDECIDED, *now):
+            raise WrongEntry((*spot, word), unknown("choice", new, now))
 
 
 def _settle_units(
@@ -658,7 +671,7 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     needed = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
     needed += [(new, name) for new, table in given.given.items() for name in table]
     _check_inside(needed, after)
-    for tables in (given.params, given.param_units):
+    for tables in (given.params, given.param_units, given.values):
         _check_inside([(old, name) for old, table in tables.items() for name in table], before)
 
 

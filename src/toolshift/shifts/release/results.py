@@ -342,6 +342,7 @@ class ResultForm:
             old.name
             for old, new in self.retyped.values()
             if not (_takes(new, old) or _readable(old, new))
+            or (not self._words(old.name) and _is_no_choice(old, new))
         )
 
     @cached_property
@@ -460,12 +461,20 @@ class ResultForm:
         inside = tuple(above.split(".")) if above and not isinstance(shown, list) else ()
         kept = []
         for one in fields:
-            new = self.moved(".".join(filter(None, (within, *one.path))))
+            old = ".".join(filter(None, (within, *one.path)))
+            new = self.moved(old)
+            kind = "string" if self._is_told_in_words(old, new) else one.type
             if above:
                 new = new[len(above) + 1 :] if new.startswith(f"{above}.") else ""
             if new:
-                kept.append(replace(one, path=tuple(new.split("."))))
+                kept.append(replace(one, path=tuple(new.split(".")), type=kind))
         return tuple(kept), inside
+
+    def _is_told_in_words(self, old: str, new: str) -> bool:
+        """Whether a value is another one now, by an answer, and no number."""
+        told = {self.old_path(path) for path in (*self.values, *self.units)}
+        place = self.news.get(new)
+        return old in told and place is not None and not place.kinds & _NUMBERS
 
     def made(self, whole: dict[str, Any]) -> dict[str, Any]:
         """A whole result in the new form."""
@@ -509,7 +518,9 @@ class ResultForm:
     @staticmethod
     def _swapped(table: Mapping[str, str]) -> Callable[[Any], Any]:
         told = {a: b for a, b in table.items() if b not in ("", UNDECIDED)}
-        return lambda value: told.get(value, value) if isinstance(value, str) else value
+        return lambda value: (
+            value if isinstance(value, dict | list) else told.get(as_text(value), value)
+        )
 
     @staticmethod
     def _each(
@@ -608,6 +619,14 @@ def _readable(old: Place, new: Place) -> bool:
     if old.kinds <= _NUMBERS | {"string"} and new.kinds & _NUMBERS:
         return True
     return old.kinds == {"string"} and new.kinds == {"boolean"}
+
+
+def _is_no_choice(old: Place, new: Place) -> bool:
+    """Whether a value that is no text can be none of the words that are its choices now."""
+    choices = choices_of(new.schema)
+    return bool(choices and old.kinds and old.kinds <= _NUMBERS | {"boolean", "null"}) and not any(
+        True for word in choices for _ in fitted(word, old.schema)
+    )
 
 
 def _retyped(value: Any, old: Place, new: Place) -> Any:
