@@ -126,7 +126,8 @@ def one_side(options: argparse.Namespace) -> dict[str, Any]:
 def elsewhere(source: Path, *words: object) -> dict[str, Any]:
     """What this script says with the toolshift of a folder."""
     command = [sys.executable, __file__, "--one", *map(str, words)]
-    environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    places = os.pathsep.join(map(str, (source, source.parent / "lab" / "src")))
+    environment = {**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     print(words[-1], told, file=sys.stderr, flush=True)
@@ -135,7 +136,9 @@ def elsewhere(source: Path, *words: object) -> dict[str, Any]:
 
 def former(commit: str, folder: Path) -> Path:
     """The sources of a commit."""
-    packed = subprocess.run(["git", "archive", commit, "src"], capture_output=True, check=True)
+    packed = subprocess.run(
+        ["git", "archive", commit, "src", "lab"], capture_output=True, check=True
+    )
     subprocess.run(["tar", "-x", "-C", str(folder)], input=packed.stdout, check=True)
     return folder / "src"
 
