@@ -78,7 +78,8 @@ class MissingPlugin(UsageError):
 class FitsNoTask(UsageError):
     """A shift can be applied to none of the tasks that were chosen.
 
-    Attributes:
+    Args:
+        message: what is wrong, in words.
         reasons: by lineage of a task, why not.
     """
 
