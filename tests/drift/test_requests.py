@@ -81,6 +81,11 @@ def _content(*kinds: str) -> Edit:
     return edit
 
 
+def _cookie(**keys: Any) -> Edit:
+    cookie = {"name": "shop", "in": "cookie", "schema": TEXT, **keys}
+    return lambda doc: _operation(doc)["parameters"].append(cookie)
+
+
 def _flows(doc: dict[str, Any]) -> dict[str, Any]:
     return doc["components"]["securitySchemes"]["flow"]["flows"]  # type: ignore[no-any-return]
 
@@ -144,6 +149,8 @@ CASES: dict[str, tuple[Edit, list[tuple[str, str]]]] = {
         [("auth_changed", "harmless")],
     ),
     "no login": (_of_operation(security=[]), [("auth_changed", "maybe")]),
+    "a cookie": (_cookie(required=True), [("place_changed", "breaking")]),
+    "a cookie that may be left out": (_cookie(), [("place_changed", "harmless")]),
     "other tokens": (
         lambda doc: _flows(doc)["clientCredentials"].update(tokenUrl="https://evil.example/token"),
         [("auth_changed", "breaking")],

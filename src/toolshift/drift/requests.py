@@ -14,12 +14,12 @@ harmless    they are taken; there is another way beside theirs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolshift.drift.changes import ToolChange
 from toolshift.drift.schemas import Severity
-from toolshift.interop.request import OPTIONAL, Request
+from toolshift.interop.request import COOKIE, OPTIONAL, Request
 
 _NO_LOGIN = "none"
 
@@ -43,14 +43,24 @@ def _differences(was: Request, now: Request) -> Iterator[_Difference]:
         # Of a body that comes or goes with its members these say so.
         yield "body_changed", _of_bodies(was.body, now.body), "", _shown(was.body), _shown(now.body)
     for name, place in was.places.items():
-        if now.places.get(name, place) != place:
+        if now.places.get(name, place) != place and not name.startswith(f"{COOKIE} "):
             yield "place_changed", "breaking", name, place, now.places[name]
+    yield from _of_cookies(was.places, now.places)
     ways, others = (one.login or (_NO_LOGIN,) for one in (was, now))
     if ways != others:
         hard = "maybe" if _NO_LOGIN in others else _still_taken(ways, others)
         yield "auth_changed", hard, "", " or ".join(ways), " or ".join(others)
     yield from _of_login_addresses(was, now)
     yield from _of_answers(was, now)
+
+
+def _of_cookies(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[_Difference]:
+    """The cookies that a request has to have, or may have."""
+    for name in dict.fromkeys((*was, *now)):
+        before, after = was.get(name), now.get(name)
+        if name.startswith(f"{COOKIE} ") and before != after:
+            hard: Severity = "breaking" if after == COOKIE else "harmless"
+            yield "place_changed", hard, name, before, after
 
 
 def _of_login_addresses(was: Request, now: Request) -> Iterator[_Difference]:

@@ -16,7 +16,7 @@ from toolshift.interop.media import BODY, FORM, TEXT, Media, is_json, media_in, 
 from toolshift.interop.normal import modern
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.references import with_files
-from toolshift.interop.request import Request, media_of, place_in_words, servers_of
+from toolshift.interop.request import COOKIE, Request, media_of, place_in_words, servers_of
 from toolshift.interop.schema import (
     each_description,
     flattened,
@@ -278,6 +278,7 @@ def _operation(
         )
         for own, (place, _) in inputs.places.items()
     }
+    sent |= _cookies(item, said, document)
     servers = servers_of(said, item, document)
     request = Request(
         method,
@@ -434,16 +435,33 @@ def _any_of(several: list[Any]) -> Any:
 def _parameters(
     item: Mapping[str, Any], said: Mapping[str, Any], document: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
-    """The parameters of an operation that a tool can have; what is none is left out.
+    """The parameters of an operation that a tool can have; what is none is left out."""
+    named = _named(item, said, document)
+    return [each for each in named if each["in"] in _BESIDE_A_BODY]
 
-    One of the operation stands in place of the path's of the same name.
-    """
+
+def _cookies(
+    item: Mapping[str, Any], said: Mapping[str, Any], document: Mapping[str, Any]
+) -> dict[str, str]:
+    """The cookies of an operation, by a name that no parameter has, and whether they are needed."""
+    cookies = [each for each in _named(item, said, document) if each["in"] == COOKIE]
+    return {
+        f"{COOKIE} {each['name']}": COOKIE
+        if each.get("required") is True
+        else f"{COOKIE}, optional"
+        for each in cookies
+    }
+
+
+def _named(
+    item: Mapping[str, Any], said: Mapping[str, Any], document: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The parameters of an operation; its own stand in place of the path's of the same name."""
     listed = (item.get("parameters"), said.get("parameters"))
     raws = [raw for each in listed if isinstance(each, list) for raw in each]
     params = [_resolved(raw, document) for raw in raws]
     named = [each for each in params if isinstance(each.get("name"), str)]
-    places = [each for each in named if each.get("in") in _BESIDE_A_BODY]
-    return list({(each["in"], each["name"]): each for each in places}.values())
+    return list({(each["in"], each["name"]): each for each in named if "in" in each}.values())
 
 
 def _errors(responses: Any, document: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import msgspec
 from toolshift.interop.parameter_styles import Style, style_of
 from toolshift.interop.server import address_name
 
-OPTIONAL = "optional"
+OPTIONAL, COOKIE = "optional", "cookie"
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -22,7 +22,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         servers: their addresses, the usual one first; none where the document names none.
         body: the media types that the body may have, and `OPTIONAL` where it may be left out.
         places: by parameter where it is sent (path, query, header or body), and how where that is
-            not the usual way.
+            not the usual way; by `cookie NAME` a cookie, which is no parameter of the tool.
         login: the ways to log in, by kind and name, of which one is enough; none for no login.
         login_addresses: where tokens come from, as the document says.
         answers: the media types of good answers; beside one that is not read as JSON a hash of its
